@@ -1,0 +1,152 @@
+"""What a row may cause: effects for the world outside, signals for the sibling machines.
+
+Every emission is unconditional and has a name. A choice between two emissions is a choice between two rows, where the truth table
+can see it; a function that sometimes returned nothing would hide a decision, so the engine refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final, TypeAlias
+
+from attrs import field, frozen
+
+from troth.spec import core
+from troth.spec.errors import BadRow
+
+
+class Each(Enum):
+    """A key that stands for every instance a family has, lowest key first."""
+
+    EACH = "each"
+
+
+EACH: Final = Each.EACH
+
+
+@frozen
+class Keys:
+    """A key that stands for exactly these instances, in this order; an instance that does not exist yet is meant too."""
+
+    keys: tuple[core.Key, ...]
+
+
+Target: TypeAlias = core.Key | Each | Keys
+
+
+@frozen
+class Firing:
+    """What an emission may look at while its row fires."""
+
+    view: Any
+    """The party before this micro-step."""
+    event: Any
+    """The message, call payload or other event being handled; inside a signal, what the signal carried."""
+    key: core.Key
+    """The instance the row fires in; ``None`` outside a family."""
+    data: Any
+    """The instance's data after the row's update."""
+
+
+@frozen
+class Emit:
+    """One named effect. ``of(firing)`` returns it."""
+
+    name: str
+    of: Callable[[Firing], core.Effect] = field(eq=False, repr=False)
+    timer: str | None = None
+    limit: str | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@frozen
+class Forward:
+    """A signal to a sibling machine. ``key`` chooses the instance of a family; ``event`` replaces what the signal carries."""
+
+    machine: str
+    trigger: str
+    key: Callable[[Firing], Target] | None = field(default=None, eq=False, repr=False)
+    event: Callable[[Firing], Any] | None = field(default=None, eq=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.machine}.{self.trigger}"
+
+
+@frozen
+class Deliver:
+    """Let the event through the gate: every destination of its route is triggered, in order."""
+
+    def __str__(self) -> str:
+        return "deliver"
+
+
+Emission: TypeAlias = Emit | Forward | Deliver
+
+deliver: Final = Deliver()
+
+
+def send(link: str, message: type[core.Message], **fields: Callable[[Firing], Any]) -> Emit:
+    """Send ``message`` over ``link``; each field is computed from the firing."""
+
+    def build(firing: Firing) -> core.Effect:
+        return core.Send(link, message(**{name: of(firing) for name, of in fields.items()}))
+
+    return Emit(f"send {message.__name__}", build)
+
+
+def set_timer(timer: str, limit: str, *, keyed: bool = False) -> Emit:
+    """(Re)start ``timer`` for the duration of the limit of that name; ``keyed`` gives each instance a timer of its own."""
+
+    def build(firing: Firing) -> core.Effect:
+        return core.SetTimer(timer, firing.key if keyed else None, 0, limit)  # the engine numbers the generations
+
+    return Emit(f"set timer {timer} for {limit}", build, timer, limit)
+
+
+def cancel_timer(timer: str, *, keyed: bool = False) -> Emit:
+    """Stop ``timer``."""
+
+    def build(firing: Firing) -> core.Effect:
+        return core.CancelTimer(timer, firing.key if keyed else None)
+
+    return Emit(f"cancel timer {timer}", build, timer)
+
+
+def resolve(call: str, outcome: Enum, number: Callable[[Firing], int], value: Callable[[Firing], int] | None = None) -> Emit:
+    """Return from ``call`` with ``outcome``."""
+
+    def build(firing: Firing) -> core.Effect:
+        return core.Resolve(call, number(firing), outcome, value(firing) if value else 0)
+
+    return Emit(f"resolve {call} {outcome.name}", build)
+
+
+def effect(name: str, of: Callable[[Firing], core.Effect]) -> Emit:
+    """Any other effect, under a name of its own."""
+    if not name:
+        raise BadRow("an effect needs a name: it is what traces and mutants call it")
+    return Emit(name, of)
+
+
+def signal(
+    machine: str,
+    trigger: str,
+    *,
+    key: Callable[[Firing], Target] | None = None,
+    event: Callable[[Firing], Any] | None = None,
+) -> Forward:
+    """Trigger a sibling machine after this row, before any other event."""
+    return Forward(machine, trigger, key, event)
+
+
+def same_key(firing: Firing) -> core.Key:
+    """The key of the instance that signals: for siblings that share a key."""
+    return firing.key
+
+
+def each(firing: Firing) -> Each:  # noqa: ARG001
+    """Every instance of the family."""
+    return EACH

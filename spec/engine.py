@@ -1,0 +1,214 @@
+"""The core that runs a declared party.
+
+One ``handle`` is one atomic step. The event's destinations, and every signal that a row raises, are taken first in, first out,
+until none is left; guards see the party as it was before their own micro-step. A refusal anywhere rolls the whole step back.
+
+Timers are numbered here. A machine says "set the lease timer"; the engine gives it a generation, and a firing of an older
+generation is dropped before any row sees it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping
+from enum import Enum
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from attrs import frozen
+
+from troth.spec import core
+from troth.spec.core import Event, Key, Refusal, RefusalKind, Step
+from troth.spec.emits import Deliver, Each, Emit, Firing, Forward, Keys, Target
+from troth.spec.errors import BadGuard, CoreError
+from troth.spec.interpreters import Interpreter, Transitions
+from troth.spec.machine import Entry, Kind, Machine
+from troth.spec.party import Party, Route, To, selector, spelled_selector, subject
+from troth.spec.store import Compiled, Store, TimerId
+from troth.spec.views import Reader, Slot, View
+
+MICRO_STEPS_LIMIT = 64
+"""Micro-steps that one event may cause before the core says that its signals never end."""
+
+
+class PartyCore:
+    """A ``Core`` for a declared party."""
+
+    def __init__(self, party: Party, config: Any = None, *, interpreter: Callable[[Machine], Interpreter] | None = None) -> None:
+        """``config`` overrides the party's default; ``interpreter`` its way of reading tables (default: ``Transitions``)."""
+        self.party = party
+        self.config = party.config() if config is None else config
+        self._store = Store(party, self.config, interpreter or shared_transitions)
+
+    def handle(self, event: Event) -> Step:
+        """Take one event. Raises ``CoreError`` or ``BadGuard`` only where the declaration itself is broken."""
+        fault = _fault(event)
+        where = selector(event)
+        route = self.party.by_selector.get(where)
+        if route is None:
+            why = f"{self.party.name} has no route for {spelled_selector(where)}"
+            return Step(refusal=Refusal(fault, f"{self.party.name}.unrouted", why))
+        saved = self._store.save()
+        if isinstance(event, core.TimerFired) and not self._store.fired(event):
+            return Step(rows=(f"timer.{event.timer}.stale",))
+        try:
+            step = _Run(self._store, route, fault).run(event)
+        except BaseException:
+            self._store.undo(saved)
+            raise
+        if step.refusal is not None:
+            self._store.undo(saved)
+        return step
+
+    def snapshot(self) -> Hashable:
+        """Machine by machine in declared order, then the timers: plain tuples of strings, ints, bools and enums."""
+        return self._store.snapshot()
+
+    def restore(self, snapshot: Hashable) -> None:
+        """Become the core that gave ``snapshot``. The party and the configuration must be the same."""
+        self._store.restore(snapshot)
+
+    def observe(self) -> Mapping[str, bool | int]:
+        """The party's named observations."""
+        view = self._store.view()
+        return {name: of(view) for name, of in self.party.observe.items()}
+
+    def state(self, machine: str, key: Key = None) -> Enum:
+        """The state of one machine instance, for tests and tools."""
+        return self._store.slot(machine, key).state
+
+    def data(self, machine: str, key: Key = None) -> Any:
+        """The data of one machine instance, for tests and tools."""
+        return self._store.slot(machine, key).data
+
+    def members(self, machine: str) -> tuple[Key, ...]:
+        """The keys of a family's instances, lowest first."""
+        return self._store.members(machine)
+
+    @property
+    def armed(self) -> Mapping[TimerId, int]:
+        """The timers that run, with their generations."""
+        return dict(self._store.armed)
+
+
+@frozen
+class _Micro:
+    """One pending micro-step."""
+
+    machine: str
+    trigger: str
+    key: Key
+    event: Any
+
+
+class _Run:
+    """One ``handle`` under way."""
+
+    def __init__(self, store: Store, route: Route, fault: RefusalKind) -> None:
+        self.store = store
+        self.route = route
+        self.fault = fault
+        self.queue: deque[_Micro] = deque()
+        self.effects: list[core.Effect] = []
+        self.rows: list[str] = []
+        self.guards: list[tuple[str, bool]] = []
+
+    def run(self, event: Event) -> Step:
+        self._open(subject(event), (self.route.gate,) if self.route.gate else self.route.to)
+        steps = 0
+        while self.queue:
+            steps += 1
+            if steps > MICRO_STEPS_LIMIT:
+                last = " ".join(self.rows[-6:])
+                raise CoreError(f"{self.store.party.name}: signals do not end after {MICRO_STEPS_LIMIT} micro-steps: ... {last}")
+            refusal = self._micro(self.queue.popleft())
+            if refusal is not None:
+                return Step((), tuple(self.rows), tuple(self.guards), refusal)
+        return Step(tuple(self.effects), tuple(self.rows), tuple(self.guards))
+
+    def _open(self, seen: Any, destinations: tuple[To, ...]) -> None:
+        view = self.store.view()
+        for to in destinations:
+            self._enqueue(to.machine, to.trigger, to.key(view, seen) if to.key else None, seen)
+
+    def _enqueue(self, machine: str, trigger: str, target: Target, event: Any) -> None:
+        if isinstance(target, Keys):
+            keys = target.keys
+        elif isinstance(target, Each):
+            keys = self.store.members(machine)
+        else:
+            keys = (target,)
+        for key in keys:
+            self.queue.append(_Micro(machine, trigger, key, event))
+
+    def _micro(self, micro: _Micro) -> Refusal | None:
+        compiled = self.store.compiled[micro.machine]
+        own = self.store.slot(micro.machine, micro.key)
+        view = self.store.view(micro.key, own)
+        bits = self._valuation(compiled, own.state, micro, view)
+        entry, target = compiled.interpreter.fire(own.state, micro.trigger, bits)
+        self.rows.append(entry.id)
+        if entry.kind is Kind.REFUSE:
+            return Refusal(self.fault, entry.id, entry.why)
+        if entry.kind is Kind.ROW:
+            self._take(entry, target, compiled, micro, own, view)
+        return None
+
+    def _valuation(self, compiled: Compiled, state: Enum, micro: _Micro, view: View) -> int:
+        bits = 0
+        name = micro.machine
+        for place, atom in enumerate(compiled.machine.table[state, micro.trigger].atoms):
+            answer = atom.of(Reader(view, (*atom.reads, name), f"{name}.{atom.name}"), micro.event)
+            if type(answer) is not bool:
+                raise BadGuard(f"atom {name}.{atom.name} answered {answer!r}; a guard must answer with a real bool")
+            self.guards.append((f"{name}.{atom.name}", answer))
+            bits |= answer << place
+        return bits
+
+    def _take(self, entry: Entry, target: Enum, compiled: Compiled, micro: _Micro, own: Slot, view: View) -> None:
+        row = entry.row
+        if row is None:
+            raise AssertionError(f"{entry.id} is a row without a row")
+        data = row.update(own.data, micro.event)
+        self.store.put(compiled, micro.key, target, data)
+        firing = Firing(view, micro.event, micro.key, data)
+        for emission in row.emit:
+            match emission:
+                case Emit():
+                    self.effects.append(self._effect(entry, emission, firing))
+                case Forward():
+                    key = emission.key(firing) if emission.key else None
+                    event = emission.event(firing) if emission.event else micro.event
+                    self._enqueue(emission.machine, emission.trigger, key, event)
+                case Deliver():
+                    self._open(micro.event, self.route.to)
+        self.store.check_timers(compiled, micro.key)
+
+    def _effect(self, entry: Entry, emission: Emit, firing: Firing) -> core.Effect:
+        effect = emission.of(firing)
+        if not isinstance(effect, core.Effect):
+            raise CoreError(
+                f"row {entry.id}: `{emission}` gave {effect!r}, not an effect; an emission is unconditional, a choice needs two rows"
+            )
+        return self.store.timed(effect)
+
+
+_shared: WeakKeyDictionary[Machine, Transitions] = WeakKeyDictionary()
+
+
+def shared_transitions(machine: Machine) -> Transitions:
+    """One ``transitions.Machine`` a declaration, however many cores run it."""
+    found = _shared.get(machine)
+    if found is None:
+        found = _shared[machine] = Transitions(machine)
+    return found
+
+
+def _fault(event: Event) -> RefusalKind:
+    match event:
+        case core.Received():
+            return RefusalKind.VIOLATION
+        case core.Called() | core.CallCancelled():
+            return RefusalKind.MISUSE
+        case _:
+            return RefusalKind.DRIVER

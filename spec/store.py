@@ -1,0 +1,171 @@
+"""The mutable state of one party core: slots, timers, and the rules for changing them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from enum import Enum
+from typing import Any, TypeAlias
+
+import attrs
+from attrs import frozen
+
+from troth.spec import core
+from troth.spec.core import Key
+from troth.spec.errors import CoreError
+from troth.spec.interpreters import Interpreter
+from troth.spec.machine import Machine
+from troth.spec.party import Party
+from troth.spec.views import Members, Slot, View
+
+GENERATIONS = 2
+"""Timer generations in use. One bit is enough: setting or cancelling a timer withdraws its pending expiry, so at most one stale firing exists."""
+
+TimerId: TypeAlias = tuple[str, Key]
+Slots: TypeAlias = dict[str, "Slot | dict[Any, Slot]"]
+Saved: TypeAlias = tuple[Slots, dict[TimerId, int], dict[TimerId, int]]
+
+
+@frozen(eq=False)
+class Compiled:
+    """A machine with what a core needs at hand."""
+
+    machine: Machine
+    interpreter: Interpreter
+    limit: int | None
+    fields: tuple[str, ...]
+    start: Slot
+
+
+class Store:
+    """Where every machine of one party is, and which of its timers run."""
+
+    def __init__(self, party: Party, config: Any, interpreter: Callable[[Machine], Interpreter]) -> None:
+        self.party = party
+        self.config = config
+        self.compiled = {m.name: _compile(m, config, interpreter) for m in party.machines}
+        self.slots: Slots = {name: {} if c.machine.family else c.start for name, c in self.compiled.items()}
+        self.armed: dict[TimerId, int] = {}
+        self.stale: dict[TimerId, int] = {}
+
+    def save(self) -> Saved:
+        """Everything, to go back to after a refusal."""
+        copied: Slots = {name: dict(slot) if isinstance(slot, dict) else slot for name, slot in self.slots.items()}
+        return copied, dict(self.armed), dict(self.stale)
+
+    def undo(self, saved: Saved) -> None:
+        """Go back."""
+        self.slots, self.armed, self.stale = saved
+
+    def snapshot(self) -> Hashable:
+        """Machine by machine in declared order, then the timers."""
+        parts: list[Hashable] = []
+        for name, compiled in self.compiled.items():
+            slot = self.slots[name]
+            if isinstance(slot, dict):
+                parts.append(tuple((key, *_flat(slot[key], compiled.fields)) for key in sorted(slot)))
+            else:
+                parts.append(_flat(slot, compiled.fields))
+        parts.append(tuple(sorted(self.armed.items(), key=repr)))
+        parts.append(tuple(sorted(self.stale.items(), key=repr)))
+        return tuple(parts)
+
+    def restore(self, snapshot: Hashable) -> None:
+        """Become what gave ``snapshot``."""
+        if not isinstance(snapshot, tuple) or len(snapshot) != len(self.compiled) + 2:
+            raise CoreError(f"this is not a snapshot of {self.party.name}: {snapshot!r}")
+        slots: Slots = {}
+        for (name, compiled), part in zip(self.compiled.items(), snapshot, strict=False):
+            machine = compiled.machine
+            if machine.family:
+                slots[name] = {key: _thick(machine, rest) for key, *rest in part}
+            else:
+                slots[name] = _thick(machine, part)
+        self.slots = slots
+        self.armed = dict(snapshot[-2])
+        self.stale = dict(snapshot[-1])
+
+    def slot(self, machine: str, key: Key) -> Slot:
+        """One instance; an instance that does not exist reads as the initial one."""
+        slot = self.slots[machine]
+        if isinstance(slot, dict):
+            return slot.get(key, self.compiled[machine].start)
+        return slot
+
+    def members(self, machine: str) -> tuple[Key, ...]:
+        """The keys of a family's instances, lowest first."""
+        slot = self.slots[machine]
+        if not isinstance(slot, dict):
+            raise CoreError(f"{machine} is not a family")
+        return tuple(sorted(slot))
+
+    def view(self, key: Key = None, own: Slot | None = None) -> View:
+        """The party now, as guards see it."""
+        slots: dict[str, Slot | Members] = {}
+        for name, slot in self.slots.items():
+            slots[name] = Members(slot, self.compiled[name].start) if isinstance(slot, dict) else slot
+        return View(slots, self.config, key, own)
+
+    def put(self, compiled: Compiled, key: Key, state: Enum, data: Any) -> None:
+        """Move one instance, resetting the data that no longer matters."""
+        machine = compiled.machine
+        slots = self.slots[machine.name]
+        if not isinstance(slots, dict):
+            self.slots[machine.name] = Slot(state, machine.trimmed(state, data))
+            return
+        if state is machine.initial:
+            slots.pop(key, None)
+            for name in machine.timers:
+                self.stale.pop((name, key), None)
+            return
+        slots[key] = Slot(state, machine.trimmed(state, data))
+        if compiled.limit is not None and len(slots) > compiled.limit:
+            raise CoreError(f"{machine.name}: {len(slots)} instances, above its limit {compiled.limit}; its rows must make room first")
+
+    def check_timers(self, compiled: Compiled, key: Key) -> None:
+        """A machine that is over has stopped its timers: one that fires into nothing is a decision nobody wrote down."""
+        machine = compiled.machine
+        state = self.slot(machine.name, key).state
+        if state in machine.final or (machine.family is not None and state is machine.initial):
+            for name in machine.timers:
+                if (name, key) in self.armed:
+                    raise CoreError(f"{machine.name} is over ({state.name}) but its timer {name!r} still runs; cancel it in the row")
+                self.stale.pop((name, key), None)
+
+    def timed(self, effect: core.Effect) -> core.Effect:
+        """Number a timer that is set, remember one that is cancelled."""
+        if isinstance(effect, core.SetTimer):
+            where = effect.timer, effect.key
+            last = self.armed.get(where, self.stale.pop(where, GENERATIONS - 1))
+            self.armed[where] = (last + 1) % GENERATIONS
+            return attrs.evolve(effect, generation=self.armed[where])
+        if isinstance(effect, core.CancelTimer):
+            where = effect.timer, effect.key
+            if where in self.armed:
+                self.stale[where] = self.armed.pop(where)
+        return effect
+
+    def fired(self, event: core.TimerFired) -> bool:
+        """Take a firing; false if it is stale."""
+        where = event.timer, event.key
+        if self.armed.get(where) != event.generation:
+            return False
+        del self.armed[where]
+        return True
+
+
+def _compile(machine: Machine, config: Any, interpreter: Callable[[Machine], Interpreter]) -> Compiled:
+    limit: int | None = None
+    if machine.family:
+        named = machine.family.limit
+        limit = named if isinstance(named, int) else int(getattr(config.limits, named))
+    fields = tuple(f.name for f in attrs.fields(machine.data))
+    return Compiled(machine, interpreter(machine), limit, fields, Slot(machine.initial, machine.data()))
+
+
+def _flat(slot: Slot, fields: tuple[str, ...]) -> tuple[Hashable, ...]:
+    return (slot.state.name, *(getattr(slot.data, name) for name in fields))
+
+
+def _thick(machine: Machine, part: Any) -> Slot:
+    state, *values = part
+    return Slot(machine.states[state], machine.data(*values))

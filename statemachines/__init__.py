@@ -1,0 +1,1 @@
+"""How each party behaves: the machines, composed into cores."""
