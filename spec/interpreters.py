@@ -44,7 +44,7 @@ class Table:
 class _Cursor:
     """The only object transitions ever sees: a state, the valuation it must decide under, and the row it chose."""
 
-    state: Any
+    place: Any
     valuation: dict[str, bool] = field(factory=dict)
     chosen: Entry | None = None
 
@@ -73,6 +73,7 @@ class Transitions:
             ],
             send_event=True,
             auto_transitions=False,
+            model_attribute="place",  # not "state": transitions refuses a trigger that has the attribute's name
         )
 
     def fire(self, state: Enum, trigger: str, bits: int) -> tuple[Entry, Enum]:
@@ -82,7 +83,7 @@ class Transitions:
         if where in self._with_rows and self.machine.events[trigger].trigger(cursor):
             if cursor.chosen is None:
                 raise AssertionError(f"transitions took {trigger!r} in {state} without saying which row")
-            return cursor.chosen, cursor.state
+            return cursor.chosen, cursor.place
         for entry in self._quiet[where]:
             if entry.guard.holds(cursor.valuation):
                 return entry, state
@@ -97,13 +98,20 @@ def _condition(entry: Entry) -> Callable[[transitions.EventData], bool]:
     guard = entry.guard
 
     def condition(data: transitions.EventData) -> bool:
-        return guard.holds(data.model.valuation)
+        return guard.holds(_cursor(data).valuation)
 
     return condition
 
 
 def _note(entry: Entry) -> Callable[[transitions.EventData], None]:
     def note(data: transitions.EventData) -> None:
-        data.model.chosen = entry
+        _cursor(data).chosen = entry
 
     return note
+
+
+def _cursor(data: transitions.EventData) -> _Cursor:
+    cursor = data.model
+    if not isinstance(cursor, _Cursor):
+        raise TypeError(f"transitions fired on {cursor!r}; it may only ever see a cursor")
+    return cursor

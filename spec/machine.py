@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from itertools import product
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -50,8 +51,16 @@ def _states(value: States) -> tuple[Enum, ...]:
     return (value,) if isinstance(value, Enum) else tuple(value)
 
 
-def _triggers(value: str | Iterable[str]) -> tuple[str, ...]:
+def _names(value: str | Iterable[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _state_set(value: Iterable[Enum]) -> frozenset[Enum]:
+    return frozenset(value)
+
+
+def _emissions(value: Iterable[Emission]) -> tuple[Emission, ...]:
+    return tuple(value)
 
 
 @frozen
@@ -67,8 +76,13 @@ class Row:
     guard: Guard
     target: Enum
     update: Update
-    emit: tuple[Emission, ...] = field(converter=tuple)
+    emit: tuple[Emission, ...] = field(converter=_emissions)
     why: str
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the row leaves the data alone."""
+        return self.update is keep
 
     def goes_to(self, source: Enum) -> Enum:
         """The state after the row, fired in ``source``."""
@@ -79,7 +93,7 @@ class Row:
 class Ignore:
     """In ``states``, when any of ``triggers`` comes and ``guard`` holds, nothing changes; ``why`` says why that is right."""
 
-    triggers: tuple[str, ...] = field(converter=_triggers)
+    triggers: tuple[str, ...] = field(converter=_names)
     states: tuple[Enum, ...] = field(converter=_states)
     why: str
     guard: Guard = always
@@ -89,10 +103,22 @@ class Ignore:
 class Refuse:
     """In ``states``, none of ``triggers`` may come while ``guard`` holds; ``why`` is what whoever caused it is told."""
 
-    triggers: tuple[str, ...] = field(converter=_triggers)
+    triggers: tuple[str, ...] = field(converter=_names)
     states: tuple[Enum, ...] = field(converter=_states)
     why: str
     guard: Guard = always
+
+
+def _rows(value: Iterable[Row]) -> tuple[Row, ...]:
+    return tuple(value)
+
+
+def _ignores(value: Iterable[Ignore]) -> tuple[Ignore, ...]:
+    return tuple(value)
+
+
+def _refusals(value: Iterable[Refuse]) -> tuple[Refuse, ...]:
+    return tuple(value)
 
 
 @frozen
@@ -145,16 +171,16 @@ class Machine:
     name: str
     states: type[Enum]
     initial: Enum = field(kw_only=True)
-    final: frozenset[Enum] = field(kw_only=True, converter=frozenset, default=frozenset())
+    final: frozenset[Enum] = field(kw_only=True, converter=_state_set, default=frozenset())
     data: type[Any] = field(kw_only=True, default=Nothing)
     live: Mapping[Enum, tuple[str, ...]] = field(kw_only=True, factory=dict)
     """Which data fields still matter in a state; the others are reset on entry. A state not named keeps them all."""
     family: Family | None = field(kw_only=True, default=None)
-    timers: tuple[str, ...] = field(kw_only=True, converter=tuple, default=())
+    timers: tuple[str, ...] = field(kw_only=True, converter=_names, default=())
     """The timers this machine owns. None of them may be left armed in a final state or by an instance that goes."""
-    rows: tuple[Row, ...] = field(kw_only=True, converter=tuple)
-    ignore: tuple[Ignore, ...] = field(kw_only=True, converter=tuple, default=())
-    refuse: tuple[Refuse, ...] = field(kw_only=True, converter=tuple, default=())
+    rows: tuple[Row, ...] = field(kw_only=True, converter=_rows)
+    ignore: tuple[Ignore, ...] = field(kw_only=True, converter=_ignores, default=())
+    refuse: tuple[Refuse, ...] = field(kw_only=True, converter=_refusals, default=())
     validate: bool = field(kw_only=True, default=True)
     """Mutants are built without the checks: a broken table is what they are for."""
     triggers: tuple[str, ...] = field(init=False)
@@ -171,24 +197,27 @@ class Machine:
             checks.check_table(self)
 
     def _entries(self) -> list[Entry]:
-        found = []
+        found: list[Entry] = []
         for row in self.rows:
             for state in row.sources:
                 target = row.goes_to(state)
                 found.append(Entry(Kind.ROW, f"{self.name}.{row.id}", state, row.trigger, row.guard, target, row.why, row))
-        for kind, rules in ((Kind.IGNORE, self.ignore), (Kind.REFUSE, self.refuse)):
-            for rule in rules:
-                for state in rule.states:
-                    for trigger in rule.triggers:
-                        label = f"{self.name}.{state.value}.{trigger}"
-                        name = label if rule.guard is always else f"{label}[{rule.guard}]"
-                        found.append(Entry(kind, name, state, trigger, rule.guard, state, rule.why))
+        rules: tuple[Ignore | Refuse, ...] = (*self.ignore, *self.refuse)
+        for rule in rules:
+            kind = Kind.IGNORE if isinstance(rule, Ignore) else Kind.REFUSE
+            for state, trigger in product(rule.states, rule.triggers):
+                label = f"{self.name}.{state.value}.{trigger}"
+                name = label if rule.guard is always else f"{label}[{rule.guard}]"
+                found.append(Entry(kind, name, state, trigger, rule.guard, state, rule.why))
         return found
 
     def _table(self, entries: Iterable[Entry]) -> dict[tuple[Enum, str], Cell]:
         grouped: dict[tuple[Enum, str], list[Entry]] = {(s, t): [] for s in self.states for t in self.triggers}
         for entry in entries:
             grouped[entry.state, entry.trigger].append(entry)
+        if self.validate:  # before the truth tables are written out: a table of thirty atoms would never come back
+            for (state, trigger), found in grouped.items():
+                checks.check_width(self, state, trigger, merged_atoms(entry.guard for entry in found))
         return {where: _cell(found) for where, found in grouped.items()}
 
     @property
