@@ -10,10 +10,13 @@ import attrs
 
 from troth.spec import errors
 from troth.spec.emits import Deliver, Emit, Forward
-from troth.spec.guards import Guard, satisfiable, spelled, valuations
+from troth.spec.guards import Atom, Guard, satisfiable, spelled, valuations
 
 if TYPE_CHECKING:
     from troth.spec.machine import Entry, Ignore, Machine, Refuse, Row
+
+RESERVED = frozenset({"own", "key", "config", "at", "initial"})
+"""What a view has of its own, beside the machines."""
 
 MAX_ATOMS_A_CELL = 10
 """Above this a truth table stops being something a person can review."""
@@ -28,8 +31,10 @@ def check_parts(machine: Machine) -> None:
             raise errors.BadRow(f"row {machine.name}.{row.id}: the id is used twice; give each row its own")
         seen.add(row.id)
         _check_row(machine, row)
-    for rule in (*machine.ignore, *machine.refuse):
+    for rule in _quiet_rules(machine):
         where = f"{machine.name}: {type(rule).__name__.lower()} of {', '.join(rule.triggers)}"
+        if not rule.triggers or not rule.states:
+            raise errors.DeadRow(f"{where}: it names no {'state' if rule.triggers else 'trigger'} and so no case; complete or remove it")
         _check_states(machine, where, rule.states)
         _check_guard(where, rule.guard)
         if not rule.why.strip():
@@ -37,22 +42,41 @@ def check_parts(machine: Machine) -> None:
     _check_atom_names(machine)
 
 
+def _quiet_rules(machine: Machine) -> tuple[Ignore | Refuse, ...]:
+    return (*machine.ignore, *machine.refuse)
+
+
 def _check_machine(machine: Machine) -> None:
+    if not machine.name.isidentifier() or machine.name in RESERVED:
+        raise errors.BadRow(f"machine {machine.name!r}: a view must offer it as an attribute; use an identifier that is not a view's own")
     _check_states(machine, f"{machine.name}: initial", (machine.initial,))
     _check_states(machine, f"{machine.name}: final", tuple(machine.final))
     _check_states(machine, f"{machine.name}: live", tuple(machine.live))
-    try:
-        machine.data()
-    except TypeError as error:
-        raise errors.BadRow(f"{machine.name}: data {machine.data.__name__} needs a default for every field ({error})") from error
-    if not attrs.has(machine.data):
-        raise errors.BadRow(f"{machine.name}: data {machine.data.__name__} must be a frozen attrs class")
+    _check_data(machine)
     names = {f.name for f in attrs.fields(machine.data)}
     for state, kept in machine.live.items():
         if unknown := set(kept) - names:
             raise errors.BadRow(
                 f"{machine.name}: live[{state.name}] names {sorted(unknown)}, which the data has not; it has {sorted(names)}"
             )
+
+
+def _check_data(machine: Machine) -> None:
+    name = machine.data.__name__
+    if not attrs.has(machine.data):
+        raise errors.BadRow(f"{machine.name}: data {name} must be a frozen attrs class")
+    try:
+        start = machine.data()
+    except TypeError as error:
+        raise errors.BadRow(f"{machine.name}: data {name} needs a default for every field ({error})") from error
+    for f in attrs.fields(machine.data):
+        if not f.init or f.kw_only:
+            raise errors.BadRow(f"{machine.name}: data {name}.{f.name} must be a positional field: snapshots are restored by position")
+        try:
+            setattr(start, f.name, getattr(start, f.name))
+        except attrs.exceptions.FrozenInstanceError:
+            continue
+        raise errors.BadRow(f"{machine.name}: data {name} must be a frozen attrs class; {f.name} can be assigned")
 
 
 def _check_states(machine: Machine, where: str, states: tuple[Enum, ...]) -> None:
@@ -70,14 +94,11 @@ def _check_guard(where: str, guard: Any) -> None:
 
 
 def _check_row(machine: Machine, row: Row) -> None:
-    from troth.spec.machine import SAME  # noqa: PLC0415 - the two modules describe each other
-
     where = f"row {machine.name}.{row.id}"
     _check_states(machine, f"{where}: source", row.sources)
     if not row.sources:
         raise errors.UnknownState(f"{where}: no source state is given")
-    if row.target is not SAME:
-        _check_states(machine, f"{where}: target", (row.target,))
+    _check_states(machine, f"{where}: target", tuple(row.goes_to(source) for source in row.sources))
     _check_guard(where, row.guard)
     if not row.why.strip():
         raise errors.BadRow(f"{where}: no reason is given; say why in one sentence")
@@ -89,26 +110,30 @@ def _check_row(machine: Machine, row: Row) -> None:
         if isinstance(emission, Emit) and emission.timer is not None and emission.timer not in machine.timers:
             raise errors.BadRow(f"{where}: timer {emission.timer!r} is not owned by {machine.name}; add it to timers=")
     for source in row.sources:
-        if source in machine.final and (row.goes_to(source) is not source or row.update.__name__ != "keep"):
+        if source in machine.final and (row.goes_to(source) is not source or not row.keeps):
             raise errors.BadRow(f"{where}: {source.name} is final and the row changes it; a final state may only answer")
 
 
 def _check_atom_names(machine: Machine) -> None:
     known: dict[str, object] = {}
-    guards: list[Guard] = [row.guard for row in machine.rows]
-    guards += [rule.guard for rule in (*machine.ignore, *machine.refuse)]
+    guards = [*(row.guard for row in machine.rows), *(rule.guard for rule in _quiet_rules(machine))]
     for guard in guards:
         for atom in guard.atoms():
             if known.setdefault(atom.name, atom.of) is not atom.of:
                 raise errors.BadGuard(f"{machine.name}: two atoms are called {atom.name!r}; one name, one question")
 
 
+def check_width(machine: Machine, state: Enum, trigger: str, atoms: tuple[Atom, ...]) -> None:
+    """Check that a cell's truth table is one that a person, and this process, can go through."""
+    if len(atoms) > MAX_ATOMS_A_CELL:
+        where = f"{machine.name}: state {state.name}, trigger {trigger!r}"
+        raise errors.BadGuard(f"{where}: {len(atoms)} atoms decide here, more than {MAX_ATOMS_A_CELL}; split the machine")
+
+
 def check_table(machine: Machine) -> None:
     """Check totality by truth table, then that everything declared can happen."""
     for (state, trigger), cell in machine.table.items():
         where = f"{machine.name}: state {state.name}, trigger {trigger!r}"
-        if len(cell.atoms) > MAX_ATOMS_A_CELL:
-            raise errors.BadGuard(f"{where}: {len(cell.atoms)} atoms decide here, more than {MAX_ATOMS_A_CELL}; split the machine")
         for valuation in valuations(cell.atoms):
             holding = [entry for entry in cell.entries if entry.guard.holds(valuation)]
             if not holding:
@@ -145,8 +170,10 @@ def _entries_from(machine: Machine, state: Enum) -> Iterator[Entry]:
 
 
 def _check_dead(machine: Machine) -> None:
-    rules: tuple[Row | Ignore | Refuse, ...] = (*machine.rows, *machine.ignore, *machine.refuse)
-    for rule in rules:
-        if not satisfiable(rule.guard):
-            name = getattr(rule, "id", None) or f"{type(rule).__name__.lower()} of {', '.join(getattr(rule, 'triggers', ()))}"
-            raise errors.DeadRow(f"row {machine.name}.{name}: its guard `{rule.guard}` never holds; correct it or remove the row")
+    named: list[tuple[str, Guard]] = [(f"row {machine.name}.{row.id}", row.guard) for row in machine.rows]
+    named += [
+        (f"{machine.name}: {type(rule).__name__.lower()} of {', '.join(rule.triggers)}", rule.guard) for rule in _quiet_rules(machine)
+    ]
+    for where, guard in named:
+        if not satisfiable(guard):
+            raise errors.DeadRow(f"{where}: its guard `{guard}` never holds; correct it or remove it")

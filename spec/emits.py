@@ -6,10 +6,11 @@ can see it; a function that sometimes returned nothing would hide a decision, so
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
+import attrs
 from attrs import field, frozen
 
 from troth.spec import core
@@ -56,7 +57,13 @@ class Emit:
     name: str
     of: Callable[[Firing], core.Effect] = field(eq=False, repr=False)
     timer: str | None = None
+    """The timer it sets or stops, if it does."""
     limit: str | None = None
+    """The limit that says for how long."""
+    message: type[core.Message] | None = None
+    """The class of the message it sends, if it sends one."""
+    outcome: Enum | None = None
+    """The outcome it resolves a call with, if it does."""
 
     def __str__(self) -> str:
         return self.name
@@ -90,11 +97,20 @@ deliver: Final = Deliver()
 
 def send(link: str, message: type[core.Message], **fields: Callable[[Firing], Any]) -> Emit:
     """Send ``message`` over ``link``; each field is computed from the firing."""
+    _check_fields(message, fields)
 
     def build(firing: Firing) -> core.Effect:
         return core.Send(link, message(**{name: of(firing) for name, of in fields.items()}))
 
-    return Emit(f"send {message.__name__}", build)
+    return Emit(f"send {message.__name__}", build, message=message)
+
+
+def _check_fields(message: type[core.Message], given: Mapping[str, object]) -> None:
+    known = {f.alias or f.name: f for f in attrs.fields(message) if f.init}
+    if unknown := sorted(set(given) - set(known)):
+        raise BadRow(f"send {message.__name__}: it has no field {', '.join(unknown)}; it has {', '.join(known) or 'none'}")
+    if missing := sorted(name for name, f in known.items() if f.default is attrs.NOTHING and name not in given):
+        raise BadRow(f"send {message.__name__}: nothing computes {', '.join(missing)}; give each a function of the firing")
 
 
 def set_timer(timer: str, limit: str, *, keyed: bool = False) -> Emit:
@@ -121,7 +137,7 @@ def resolve(call: str, outcome: Enum, number: Callable[[Firing], int], value: Ca
     def build(firing: Firing) -> core.Effect:
         return core.Resolve(call, number(firing), outcome, value(firing) if value else 0)
 
-    return Emit(f"resolve {call} {outcome.name}", build)
+    return Emit(f"resolve {call} {outcome.name}", build, outcome=outcome)
 
 
 def effect(name: str, of: Callable[[Firing], core.Effect]) -> Emit:

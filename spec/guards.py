@@ -94,6 +94,8 @@ class Atom(Guard):
 
 def atom(name: str, *, reads: Iterable[str] = (), of: Callable[[Any, Any], bool]) -> Atom:
     """Name a question. ``reads`` lists the machines it looks at; the row's own instance and the configuration are always readable."""
+    if isinstance(reads, str):
+        raise BadGuard(f"atom {name!r}: reads must list machines, got the string {reads!r}; write reads=[{reads!r}]")
     return Atom(name, tuple(reads), of)
 
 
