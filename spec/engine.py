@@ -25,7 +25,7 @@ from troth.spec.interpreters import Interpreter, Transitions
 from troth.spec.machine import Entry, Kind, Machine
 from troth.spec.party import Party, Route, To, selector, spelled_selector, subject
 from troth.spec.store import Compiled, Store, TimerId
-from troth.spec.views import Reader, Slot, View
+from troth.spec.views import Reader, View
 
 MICRO_STEPS_LIMIT = 64
 """Micro-steps that one event may cause before the core says that its signals never end."""
@@ -151,7 +151,7 @@ class _Run:
         if entry.kind is Kind.REFUSE:
             return Refusal(self.fault, entry.id, entry.why)
         if entry.kind is Kind.ROW:
-            self._take(entry, target, compiled, micro, own, view)
+            self._take(entry, target, micro, view)
         return None
 
     def _valuation(self, compiled: Compiled, state: Enum, micro: _Micro, view: View) -> int:
@@ -165,31 +165,36 @@ class _Run:
             bits |= answer << place
         return bits
 
-    def _take(self, entry: Entry, target: Enum, compiled: Compiled, micro: _Micro, own: Slot, view: View) -> None:
+    def _take(self, entry: Entry, target: Enum, micro: _Micro, view: View) -> None:
         row = entry.row
         if row is None:
             raise AssertionError(f"{entry.id} is a row without a row")
-        data = row.update(own.data, micro.event)
+        compiled = self.store.compiled[micro.machine]
+        data = row.update(view.own.data, micro.event)
         self.store.put(compiled, micro.key, target, data)
         firing = Firing(view, micro.event, micro.key, data)
         for emission in row.emit:
             match emission:
                 case Emit():
-                    self.effects.append(self._effect(entry, emission, firing))
+                    self.effects.append(self._effect(compiled.machine, entry, emission, firing))
                 case Forward():
                     key = emission.key(firing) if emission.key else None
                     event = emission.event(firing) if emission.event else micro.event
                     self._enqueue(emission.machine, emission.trigger, key, event)
                 case Deliver():
+                    if self.route.gate is None:
+                        raise CoreError(f"row {entry.id}: it delivers, but the route of {self.route} has no gate to let it through")
                     self._open(micro.event, self.route.to)
         self.store.check_timers(compiled, micro.key)
 
-    def _effect(self, entry: Entry, emission: Emit, firing: Firing) -> core.Effect:
+    def _effect(self, machine: Machine, entry: Entry, emission: Emit, firing: Firing) -> core.Effect:
         effect = emission.of(firing)
         if not isinstance(effect, core.Effect):
             raise CoreError(
                 f"row {entry.id}: `{emission}` gave {effect!r}, not an effect; an emission is unconditional, a choice needs two rows"
             )
+        if isinstance(effect, core.SetTimer | core.CancelTimer) and effect.timer not in machine.timers:
+            raise CoreError(f"row {entry.id}: timer {effect.timer!r} is not owned by {machine.name}; add it to timers=")
         return self.store.timed(effect)
 
 

@@ -18,7 +18,8 @@ from troth.spec.party import Party
 from troth.spec.views import Members, Slot, View
 
 GENERATIONS = 2
-"""Timer generations in use. One bit is enough: setting or cancelling a timer withdraws its pending expiry, so at most one stale firing exists."""
+"""Timer generations in use. One bit is enough: setting or cancelling a timer withdraws its pending expiry, so at most one stale
+firing exists."""
 
 TimerId: TypeAlias = tuple[str, Key]
 Slots: TypeAlias = dict[str, "Slot | dict[Any, Slot]"]
@@ -44,13 +45,13 @@ class Store:
         self.config = config
         self.compiled = {m.name: _compile(m, config, interpreter) for m in party.machines}
         self.slots: Slots = {name: {} if c.machine.family else c.start for name, c in self.compiled.items()}
+        self.timers = {name for machine in party.machines for name in machine.timers}
         self.armed: dict[TimerId, int] = {}
         self.stale: dict[TimerId, int] = {}
 
     def save(self) -> Saved:
-        """Everything, to go back to after a refusal."""
-        copied: Slots = {name: dict(slot) if isinstance(slot, dict) else slot for name, slot in self.slots.items()}
-        return copied, dict(self.armed), dict(self.stale)
+        """Everything, to go back to after a refusal. Shallow, because ``put`` never changes a family's dict in place."""
+        return dict(self.slots), dict(self.armed), dict(self.stale)
 
     def undo(self, saved: Saved) -> None:
         """Go back."""
@@ -70,19 +71,27 @@ class Store:
         return tuple(parts)
 
     def restore(self, snapshot: Hashable) -> None:
-        """Become what gave ``snapshot``."""
-        if not isinstance(snapshot, tuple) or len(snapshot) != len(self.compiled) + 2:
-            raise CoreError(f"this is not a snapshot of {self.party.name}: {snapshot!r}")
-        slots: Slots = {}
-        for (name, compiled), part in zip(self.compiled.items(), snapshot, strict=False):
-            machine = compiled.machine
-            if machine.family:
-                slots[name] = {key: _thick(machine, rest) for key, *rest in part}
-            else:
-                slots[name] = _thick(machine, part)
-        self.slots = slots
-        self.armed = dict(snapshot[-2])
-        self.stale = dict(snapshot[-1])
+        """Become what gave ``snapshot``; a value that no core of this party gives is refused, and changes nothing."""
+        try:
+            if not isinstance(snapshot, tuple):
+                raise TypeError("it is not a tuple")  # noqa: TRY301 - one handler says it for every way of being foreign
+            *parts, armed, stale = snapshot
+            slots: Slots = {}
+            for (name, compiled), part in zip(self.compiled.items(), parts, strict=True):
+                slots[name] = _members(compiled, part) if compiled.machine.family else _thick(compiled, part)
+            running, late = self._timers(armed), self._timers(stale)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise CoreError(f"this is not a snapshot of {self.party.name} ({error}): {snapshot!r}") from error
+        self.slots, self.armed, self.stale = slots, running, late
+
+    def _timers(self, part: Any) -> dict[TimerId, int]:
+        if part == ():
+            return {}
+        timers = {(name, key): generation for (name, key), generation in part}
+        for (name, _), generation in timers.items():
+            if name not in self.timers or generation not in range(GENERATIONS):
+                raise ValueError(f"no timer {name!r} of generation {generation!r}")
+        return timers
 
     def slot(self, machine: str, key: Key) -> Slot:
         """One instance; an instance that does not exist reads as the initial one."""
@@ -112,6 +121,7 @@ class Store:
         if not isinstance(slots, dict):
             self.slots[machine.name] = Slot(state, machine.trimmed(state, data))
             return
+        slots = self.slots[machine.name] = dict(slots)  # a copy: the views that were given out keep showing the moment before
         if state is machine.initial:
             slots.pop(key, None)
             for name in machine.timers:
@@ -166,6 +176,15 @@ def _flat(slot: Slot, fields: tuple[str, ...]) -> tuple[Hashable, ...]:
     return (slot.state.name, *(getattr(slot.data, name) for name in fields))
 
 
-def _thick(machine: Machine, part: Any) -> Slot:
+def _members(compiled: Compiled, part: Any) -> dict[Any, Slot]:
+    members = {key: _thick(compiled, rest) for key, *rest in part}
+    if any(slot.state is compiled.machine.initial for slot in members.values()):
+        raise ValueError(f"{compiled.machine.name} keeps an instance that is absent")
+    return members
+
+
+def _thick(compiled: Compiled, part: Any) -> Slot:
     state, *values = part
-    return Slot(machine.states[state], machine.data(*values))
+    if len(values) != len(compiled.fields):
+        raise ValueError(f"{compiled.machine.name} has the fields {', '.join(compiled.fields) or '(none)'}")
+    return Slot(compiled.machine.states[state], compiled.machine.data(*values))
