@@ -120,7 +120,8 @@ def lamp(*rows: Row, states: type[Enum] = Lamp, initial: Enum = Lamp.OFF, fill: 
 def party(*machines: Machine, routes: Iterable[Any] | None = None, **parts: Any) -> Party:
     """A party; without ``routes`` every trigger of every machine is a call of the same name."""
     if routes is None:
-        routes = [called(t, To(m.name, t)) for m in machines for t in m.triggers]
+        triggers = dict.fromkeys(t for m in machines for t in m.triggers)
+        routes = [called(t, *(To(m.name, t) for m in machines if t in m.triggers)) for t in triggers]
     return Party(parts.pop("name", "toy"), machines=machines, routes=routes, config=parts.pop("config", Config), **parts)
 
 
