@@ -1,0 +1,162 @@
+"""The intake: which sequences may still come in, and which task the user holds.
+
+Rule 1.  Sequences only move forward. A task whose sequence was passed, evicted or fenced is never executed.
+Rule 2.  A reservation that failed may be made again, as long as nothing newer was reserved.
+Rule 3.  What the host has given up (everything below its floor) is dropped before anything new is looked at.
+Rule 4.  A new task always wins over the one that the user already holds; with nothing new, the same task may be read again.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from attrs import evolve, frozen
+
+from troth.spec.core import Key, Resolve
+from troth.spec.emits import Firing, Keys, effect, send, signal
+from troth.spec.guards import always, atom
+from troth.spec.machine import SAME, Ignore, Machine, Refuse, Row
+from troth.spec.machine import keep as same
+from troth.spec.messages import Outcome, TaskCancelled
+from troth.statemachines.shared.words import CONTROL, done, event_seq, session_epoch
+from troth.statemachines.trainer.ledger import LedgerState
+from troth.statemachines.trainer.session import OPENING, TrainerSessionState, verdict_outcome
+
+
+class IntakeState(Enum):
+    """Whether the user holds a task."""
+
+    IDLE = "idle"
+    WORKING = "working"
+
+
+S = IntakeState
+BOTH = (S.IDLE, S.WORKING)
+
+
+@frozen
+class IntakeData:
+    """Sequences: 0 is none."""
+
+    highest: int = 0
+    """The highest one ever reserved."""
+    evicted: int = 0
+    """The highest one ever evicted."""
+    floor: int = 0
+    """The lowest one that the host has not given up."""
+    retry: int = 0
+    """The one whose reservation failed and may be made again."""
+    current: int = 0
+    """The one that the user holds."""
+
+
+def raise_floor(data: IntakeData, event: Any) -> IntakeData:
+    """Rule 3."""
+    return evolve(data, floor=event.floor)
+
+
+def pass_by(data: IntakeData, event: Any) -> IntakeData:
+    """Rules 1 and 2: a newer sequence ends the second chance of an older one."""
+    return evolve(data, highest=max(data.highest, event.seq), retry=0)
+
+
+def offer_again(data: IntakeData, event: Any) -> IntakeData:
+    """Rule 2."""
+    return evolve(data, retry=event.seq) if event.seq >= data.highest else data
+
+
+def raise_evicted(data: IntakeData, event: Any) -> IntakeData:
+    """Rule 1."""
+    return evolve(data, evicted=max(data.evicted, event.seq))
+
+
+def hold(data: IntakeData, event: Any) -> IntakeData:
+    """The user has it now."""
+    return evolve(data, current=event.seq)
+
+
+def forget(data: IntakeData, event: Any) -> IntakeData:  # noqa: ARG001
+    """A new session counts from the start."""
+    return IntakeData()
+
+
+def below_floor(firing: Firing) -> Keys:
+    """Every task that the host has given up."""
+    return Keys(tuple(seq for seq in firing.view.ledger if seq < firing.data.floor))
+
+
+def oldest_queued(firing: Firing) -> Key:
+    """The task that is handed over next."""
+    found: Key = firing.view.ledger.first(LedgerState.QUEUED)
+    return found
+
+
+def handed(firing: Firing) -> Key:
+    """The task that was handed to a caller who has not taken it."""
+    found: Key = firing.view.ledger.first(LedgerState.HANDED)
+    return found
+
+
+raises_floor = atom("raises_floor", of=lambda view, event: event.floor > view.own.data.floor)
+queued = atom("queued", reads=["ledger"], of=lambda view, event: view.ledger.first(LedgerState.QUEUED) is not None)
+open_ = atom("open", reads=["session"], of=lambda view, event: view.session.state is TrainerSessionState.READY)
+begun = atom("begun", reads=["session"], of=lambda view, event: view.session.state not in (TrainerSessionState.NEW, *OPENING))
+unsent = atom("unsent", reads=["ledger"], of=lambda view, event: view.ledger[view.own.data.current].state is LedgerState.DELIVERED)
+awaited = atom("awaited", reads=["calls"], of=lambda view, event: "receive" in view.calls)
+handed_to_caller = atom(
+    "handed_to_caller",
+    reads=["ledger"],
+    of=lambda view, event: any(s.state is LedgerState.HANDED and s.data.number == event.number for s in view.ledger.values()),
+)
+
+
+@frozen
+class Hand:
+    """Hand the task to the caller ``number`` of receive()."""
+
+    number: int
+
+
+def caller(firing: Firing) -> Hand:
+    """Who waits in receive()."""
+    return Hand(firing.view.calls["receive"].data.number)
+
+
+offer = signal("ledger", "task_ready", key=event_seq)
+hand = signal("ledger", "hand", key=oldest_queued, event=caller)
+take = signal("ledger", "take", key=handed)
+put_back = signal("ledger", "put_back", key=handed)
+nothing_to_take = effect("resolve take NOTHING", lambda f: Resolve("take", f.event.number, Outcome.NOTHING))
+task_cancelled = send(CONTROL, TaskCancelled, epoch=session_epoch, seq=event_seq)
+
+# fmt: off
+INTAKE = Machine(
+    "intake", IntakeState, initial=S.IDLE, data=IntakeData,
+    rows=[
+    Row("I1",  BOTH, "offer", raises_floor,  SAME, raise_floor, [signal("ledger", "cancel", key=below_floor), offer], "Rule 3"),
+    Row("I2",  BOTH, "offer", ~raises_floor, SAME, same, [offer], "nothing new is given up"),
+    Row("I3",  BOTH, "reserved", always, SAME, pass_by, [], "Rule 1"),
+    Row("I4",  BOTH, "skipped", always,  SAME, pass_by, [], "Rule 1: cancelled before it came, so it may not come any more"),
+    Row("I5",  BOTH, "failed", always,   SAME, offer_again, [], "Rule 2"),
+    Row("I6",  BOTH, "evicted", always,  SAME, raise_evicted, [], "Rule 1"),
+    Row("I7",  BOTH, "receive", queued,  SAME, same, [hand], "Rule 4"),
+    Row("I8",  S.WORKING, "receive", ~queued & open_ & unsent, SAME, same, [done("receive", Outcome.TASK, lambda f: f.data.current)], "Rule 4"),
+    Row("I9",  BOTH, "receive", ~queued & ~open_ & begun, SAME, same, [done("receive", verdict_outcome)], "no task will come"),
+    Row("I10", BOTH, "queued", awaited, SAME, same, [hand], "somebody is waiting for it"),
+    Row("I11", BOTH, "take", handed_to_caller,  SAME, same, [take], "committed by the thread that uses it"),
+    Row("I12", BOTH, "take", ~handed_to_caller, SAME, same, [nothing_to_take], "it was cancelled on the way: receive again"),
+    Row("I13", BOTH, "given_up", handed_to_caller, SAME, same, [put_back], "not taken, so not begun: the next caller gets it"),
+    Row("I14", BOTH, "taken", always, S.WORKING, hold, [], "the user holds it"),
+    Row("I15", BOTH, "cancel", always, SAME, same, [task_cancelled], "asked again, answered again"),
+    Row("I16", BOTH, "forget", always, S.IDLE, forget, [], "a new session counts from the start"),
+    ],
+    ignore=[
+    Ignore("receive", S.IDLE, "the caller waits", ~queued & open_),
+    Ignore("receive", S.WORKING, "the caller waits", ~queued & open_ & ~unsent),
+    Ignore("queued", BOTH, "it waits in the queue", ~awaited),
+    Ignore("given_up", BOTH, "nothing had been handed to this caller", ~handed_to_caller),
+    ],
+    refuse=[Refuse("receive", BOTH, "there is no session yet; call init() first, and let it return", ~queued & ~open_ & ~begun)],
+)
+# fmt: on
