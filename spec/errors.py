@@ -49,3 +49,22 @@ class LimitOrder(DeclarationError):
 
 class CoreError(TrothError):
     """A core was driven or declared so that it cannot go on: a full family, endless signals, a timer left behind."""
+
+
+class CodecError(TrothError):
+    """A value cannot be written to a trace, or not be read from one."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+class TraceError(TrothError):
+    """A line of a trace is not what the format says."""
+
+    def __init__(self, line: int, field: str, reason: str) -> None:
+        super().__init__(f"line {line}: {field}: {reason}")
+        self.line = line
+        self.field = field
+        self.reason = reason

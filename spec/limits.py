@@ -22,7 +22,7 @@ MAX_RECEIVERS = 64
 MAX_LAUNCHES = 2**15 - 1
 
 
-def _check_seconds(instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+def _check_seconds(_instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
     if value is None and attribute.metadata["unlimited"]:
         return
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
@@ -30,7 +30,7 @@ def _check_seconds(instance: Any, attribute: attrs.Attribute[Any], value: Any) -
         raise ValueError(f"{attribute.name}: must be a finite number of seconds above 0{none}, got {value!r}")
 
 
-def _check_count(instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+def _check_count(_instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
     low, high = attribute.metadata["low"], attribute.metadata["high"]
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ValueError(f"{attribute.name}: must be an int from {low} to {high}, got {value!r}")
