@@ -1,0 +1,52 @@
+"""One spelling for every local state, so that nothing a reader sees depends on hash seeds, interning order or workers.
+
+Two runs number the same local states differently. Wherever a choice must be made among global states (which of several shortest
+counterexamples to print), it is made on these digests, which depend on the states alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Hashable
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from troth.models.errors import NotCanonical
+
+
+def spelled(value: Any) -> str:  # noqa: PLR0911
+    """``value`` as text: equal values give equal text in every process. Raises ``NotCanonical`` for objects that have no such text."""
+    if isinstance(value, Enum):  # before the plain types: an IntEnum is an int, too
+        return f"{type(value).__name__}.{value.name}"
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return repr(value)
+    if isinstance(value, tuple):
+        inside = ", ".join(spelled(part) for part in value)
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    if isinstance(value, frozenset):
+        return "{" + ", ".join(sorted(spelled(part) for part in value)) + "}"
+    if attrs.has(type(value)):
+        return _fields(value, [f.name for f in attrs.fields(type(value))])
+    if dataclasses.is_dataclass(value):
+        return _fields(value, [f.name for f in dataclasses.fields(value)])
+    if isinstance(value, type):
+        return value.__qualname__
+    raise NotCanonical(f"{value!r} ({type(value).__name__}) has no canonical text; keep numbers, strings, enums, tuples and attrs values")
+
+
+def _fields(value: Any, names: list[str]) -> str:
+    return f"{type(value).__name__}({', '.join(f'{n}={spelled(getattr(value, n))}' for n in names)})"
+
+
+def digest(component: str, state: Hashable) -> int:
+    """A 64-bit number that names one local state of one component, the same in every process."""
+    text = f"{component}\x00{spelled(state)}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def by_text(values: Any) -> tuple[Any, ...]:
+    """``values`` in the order of their canonical text."""
+    return tuple(sorted(values, key=spelled))

@@ -1,0 +1,255 @@
+"""From a world's declarations to components and actions: routing of effects, and the items of every action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from attrs import define, field, frozen
+
+from troth.models.errors import WorldError
+from troth.models.expressions import Expr, Op, boolean
+from troth.models.handles import Handle, LinkHandle, PartyHandle
+from troth.models.links import BudgetOp, LinkOp, StopwatchOp
+from troth.models.parties import Crash, PartyOp, Push
+from troth.models.system import Action, ActionKind, Check, Item, System
+from troth.spec.core import CloseLink, OpenLink, Received, Send
+
+
+@frozen
+class Asked:
+    """What a component sees of an effect that it takes (``World.takes``): who asked, and for what."""
+
+    by: str
+    effect: Any
+
+
+@frozen
+class Give:
+    """An effect of a step function: ``to`` (a party's name) gets ``event`` within the same step."""
+
+    to: str
+    event: Any
+
+
+@frozen
+class LinkPlan:
+    """A declared link."""
+
+    handle: LinkHandle
+    source: PartyHandle
+    target: PartyHandle
+    called: str
+    lossy: Handle | bool
+    duplicating: Handle | bool
+
+
+@frozen
+class Crashing:
+    """A declared crash."""
+
+    party: PartyHandle
+    budget: Handle
+    restarts: bool
+    keeps: Callable[[Any], Hashable] | None
+    restarted: Callable[[Any], Hashable] | None
+    within_steps: bool
+    drops: tuple[LinkHandle, ...]
+
+
+@define(eq=False)
+class Closing:
+    """Everything declared so far, and how it becomes a ``System``."""
+
+    handles: list[Handle]
+    links: list[LinkPlan] = field(factory=list)
+    local: list[tuple[PartyHandle, PartyHandle, str, str]] = field(factory=list)
+    cuts: list[tuple[tuple[LinkHandle, ...], Handle | None, bool]] = field(factory=list)
+    stopwatches: list[tuple[Handle, Expr]] = field(factory=list)
+    takers: dict[tuple[int, type], int] = field(factory=dict)
+    ignored: set[tuple[int, type]] = field(factory=set)
+    events: list[tuple[str, PartyHandle, Any, Handle | None, Expr | None]] = field(factory=list)
+    crashes: list[Crashing] = field(factory=list)
+    ticks: dict[str, int] | None = None
+
+    def system(self) -> System:
+        """The closed system."""
+        if not self.handles:
+            raise WorldError("the world is empty; declare a party")
+        for handle in self.handles:
+            if isinstance(handle, PartyHandle):
+                handle.party.ticks = self.ticks
+                handle.party.route = self._router(handle)
+        for plan in self.crashes:
+            plan.party.party.crash = self._crash(plan)
+        actions = [*self._calls(), *self._network(), *self._timers(), *self._time(), *self._faults()]
+        if not actions:
+            raise WorldError("nothing can happen in this world; declare an action with may() or a timer")
+        return System([h.component for h in self.handles], actions)
+
+    # -- effects -------------------------------------------------------------------------------------------------------
+
+    def _router(self, party: PartyHandle) -> Callable[[Any], tuple[Item, ...]]:
+        outgoing: dict[str, Callable[[Any], Item]] = {}
+        closes: dict[str, int] = {}
+        for plan in self.links:
+            if plan.source is party:
+                outgoing[plan.called] = lambda m, i=plan.handle.index: (i, Push((m,)))  # type: ignore[misc]
+                closes[plan.called] = plan.handle.index
+        for source, target, called, arrives in self.local:
+            if source is party:
+                outgoing[called] = lambda m, i=target.index, a=arrives: (i, Received(a, m))  # type: ignore[misc]
+        only = next(iter(outgoing.values())) if len(outgoing) == 1 else None
+        names = {h.name: h.index for h in self.handles}
+
+        def route(effect: Any) -> tuple[Item, ...]:
+            taker = self.takers.get((party.index, type(effect)))
+            if taker is not None:
+                return ((taker, Asked(party.name, effect)),)
+            if (party.index, type(effect)) in self.ignored:
+                return ()
+            if isinstance(effect, Send):
+                send = outgoing.get(effect.link, only)
+                if send is None:
+                    have = ", ".join(outgoing) or "none"
+                    raise WorldError(f"{party.name} sends {effect.message!r} to link {effect.link!r}; the world's links from it are {have}")
+                return (send(effect.message),)
+            if isinstance(effect, Give) and effect.to in names:
+                return ((names[effect.to], effect.event),)
+            if isinstance(effect, CloseLink) and effect.link in closes:
+                return ((closes[effect.link], LinkOp.CLOSE),)
+            if isinstance(effect, OpenLink):
+                return ()
+            raise WorldError(
+                f"nothing in the world takes {effect!r} of {party.name}; "
+                f"add world.takes(component, {type(effect).__name__}, by={party.name}) or world.ignores({party.name}, {type(effect).__name__})"
+            )
+
+        return route
+
+    def _about(self, party: PartyHandle) -> tuple[int, ...]:
+        """The party, then the links that leave it."""
+        return (party.index, *(plan.handle.index for plan in self.links if plan.source is party))
+
+    # -- actions -------------------------------------------------------------------------------------------------------
+
+    def _calls(self) -> list[Action]:
+        found = []
+        for name, party, event, budget, when in self.events:
+            spend = [_spend(budget)] if budget else []
+            checks = self._checks(name, when)
+            items = (*spend, *checks, (party.index, event))
+            about = (*(i for i, _ in (*spend, *checks)), *self._about(party))
+            found.append(Action(name, ActionKind.CALL, "environment", items, about))
+        return found
+
+    def _checks(self, name: str, when: Expr | None) -> list[Item]:
+        """One check for each component that a conjunction speaks of."""
+        if when is None:
+            return []
+        by_component: dict[int, Expr] = {}
+        for part in _conjuncts(when):
+            if len(part.components) != 1 or part.primed:
+                raise WorldError(
+                    f"action {name}: when=`{part}` looks at {len(part.components)} components; join conditions of one component each with &"
+                )
+            (index,) = part.components
+            by_component[index] = by_component[index] & part if index in by_component else part
+        return [(index, _check(index, expr)) for index, expr in by_component.items()]
+
+    def _network(self) -> list[Action]:
+        found = []
+        for plan in self.links:
+            link, name = plan.handle.index, plan.handle.name
+            about = (link, *self._about(plan.target))
+            found.append(Action(f"{name} delivers", ActionKind.DELIVER, "network", ((link, LinkOp.DELIVER),), about))
+            for kind, verb, operation, fault in (
+                (ActionKind.LOSE, "loses", LinkOp.LOSE, plan.lossy),
+                (ActionKind.DUPLICATE, "duplicates", LinkOp.DUPLICATE, plan.duplicating),
+            ):
+                if fault is False:
+                    continue
+                spend = () if fault is True else (_spend(fault),)
+                found.append(Action(f"{name} {verb}", kind, "network", ((link, operation), *spend), (link, *(i for i, _ in spend))))
+        for links, budget, reopens in self.cuts:
+            name = links[0].name
+            about = tuple(link.index for link in links)
+            spend = (_spend(budget),) if budget else ()
+            found.append(Action(f"{name} is cut", ActionKind.CUT, "network", (*spend, *((i, LinkOp.CUT) for i in about)), about))
+            if reopens:
+                found.append(Action(f"{name} is opened", ActionKind.CONNECT, "network", tuple((i, LinkOp.OPEN) for i in about), about))
+        return found
+
+    def _timers(self) -> list[Action]:
+        return [
+            Action(f"{h.name} timer", ActionKind.TIMER, "clock", ((h.index, PartyOp.FIRE),), self._about(h))
+            for h in self.handles
+            if isinstance(h, PartyHandle)
+        ]
+
+    def _time(self) -> list[Action]:
+        if self.ticks is None:
+            for handle in self.handles:
+                if isinstance(handle, LinkHandle) and handle.link.delay is not None:
+                    raise WorldError(f"link {handle.name} has a delay but the world has no clock; add world.clock(...)")
+            if self.stopwatches:
+                raise WorldError(f"stopwatch {self.stopwatches[0][0].name} needs a clock; add world.clock(...)")
+            return []
+        items: list[Item] = [(h.index, PartyOp.TICK) for h in self.handles if isinstance(h, PartyHandle)]
+        items += [(h.index, LinkOp.TICK) for h in self.handles if isinstance(h, LinkHandle) and h.link.delay is not None]
+        for watch, running in self.stopwatches:
+            if len(running.components) != 1:
+                raise WorldError(f"stopwatch {watch.name}: `{running}` must look at exactly one component")
+            (index,) = running.components
+            items.append((index, _Read(_check(index, running), watch.index)))
+        return [Action("tick", ActionKind.TICK, "clock", tuple(items), tuple(i for i, _ in items))]
+
+    def _faults(self) -> list[Action]:
+        found = []
+        for plan in self.crashes:
+            party = plan.party
+            found.append(Action(f"{party.name} crashes", ActionKind.CRASH, "environment", ((party.index, PartyOp.CRASH),), (party.index,)))
+            if plan.restarts:
+                items = ((party.index, PartyOp.RESTART),)
+                found.append(Action(f"{party.name} restarts", ActionKind.RESTART, "environment", items, (party.index,)))
+        return found
+
+    def _crash(self, plan: Crashing) -> Crash:
+        return Crash(
+            spend=_spend(plan.budget),
+            keeps=plan.keeps,
+            restarts=plan.restarted,
+            within_steps=plan.within_steps,
+            cuts=tuple((link.index, LinkOp.DROP) for link in plan.drops),
+            opens=tuple((link.index, LinkOp.OPEN) for link in plan.drops),
+        )
+
+
+class _Read(Check):
+    """A check that never blocks: it starts or stops a stopwatch."""
+
+    def __init__(self, check: Check, watch: int) -> None:
+        super().__init__(check.text, check.holds)
+        self.watch = watch
+
+    def emits(self, system: System, local: int) -> tuple[Item, ...] | None:
+        """One item for the stopwatch."""
+        return ((self.watch, StopwatchOp.RUN if self.holds(system, local) else StopwatchOp.STOP),)
+
+
+def _check(index: int, expr: Expr) -> Check:
+    def holds(system: System, local: int) -> bool:
+        state = tuple(local if i == index else 0 for i in range(len(system.components)))
+        return boolean(expr.compiled(system)(state, state), expr)
+
+    return Check(str(expr), holds)
+
+
+def _conjuncts(expr: Expr) -> list[Expr]:
+    if isinstance(expr, Op) and expr.name == "&":
+        return [part for arg in expr.args for part in _conjuncts(arg)]
+    return [expr]
+
+
+def _spend(budget: Handle) -> Item:
+    return budget.index, BudgetOp.SPEND

@@ -1,0 +1,129 @@
+"""What a world hands back for each thing declared in it: names to build properties from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from attrs import frozen
+
+from troth.models.expressions import Expr, Joint, Leaf, Value, looked_at, observed
+from troth.models.links import LinkComponent
+from troth.models.parties import Mode, PartyComponent, PartyLocal
+from troth.models.system import Component, System
+
+
+@frozen(eq=False)
+class Handle:
+    """One component of a world. ``handle.NAME`` is its observation ``NAME``, as an expression."""
+
+    index: int
+    component: Component
+
+    @property
+    def name(self) -> str:
+        """The component's name."""
+        return self.component.name
+
+    def __getattr__(self, name: str) -> Leaf:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return observed(self.index, self.component.name, name)
+
+    def see(self, name: str) -> Leaf:
+        """The observation ``name``, for names that are not identifiers or that a handle has already."""
+        return observed(self.index, self.component.name, name)
+
+    def where(self, fn: Callable[[Any], Value], text: str | None = None) -> Leaf:
+        """``fn`` of the component's own state: for a party, of what its snapshot or step function's state is."""
+        return looked_at(self.index, self.component.name, fn, text)
+
+    def viewed(self, system: System, local: int) -> Any:
+        """What ``where`` and ``jointly`` show of local state number ``local``."""
+        return system.components[self.index].states[local]
+
+
+class PartyHandle(Handle):
+    """A party."""
+
+    def where(self, fn: Callable[[Any], Value], text: str | None = None) -> Leaf:
+        """``fn`` of the state of the party's behaviour, whether it is up or down."""
+
+        def inner(local: Hashable) -> Value:
+            return fn(local.state if isinstance(local, PartyLocal) else local)
+
+        return looked_at(self.index, self.component.name, inner, text or f"{self.name}.where({getattr(fn, '__name__', 'predicate')})")
+
+    def viewed(self, system: System, local: int) -> Any:
+        """The state of the behaviour."""
+        found = system.components[self.index].states[local]
+        return found.state if isinstance(found, PartyLocal) else found
+
+    @property
+    def is_down(self) -> Leaf:
+        """True between a crash and the restart."""
+        return looked_at(self.index, self.name, lambda s: isinstance(s, PartyLocal) and s.mode is Mode.DOWN, f"{self.name}.is_down")
+
+    @property
+    def has_refused(self) -> Leaf:
+        """True once it refused what ``never_refused`` watches for."""
+        return looked_at(self.index, self.name, lambda s: isinstance(s, PartyLocal) and s.mode is Mode.REFUSED, f"{self.name}.has_refused")
+
+    def has_timer(self, timer: str, key: Hashable = None) -> Leaf:
+        """True while the timer ``(timer, key)`` is armed."""
+
+        def armed(local: Hashable) -> bool:
+            return isinstance(local, PartyLocal) and any(t.timer == timer and t.key == key and not t.stale for t in local.timers)
+
+        return looked_at(self.index, self.name, armed, f"{self.name}.has_timer({timer!r})")
+
+    @property
+    def party(self) -> PartyComponent:
+        """The component."""
+        if not isinstance(self.component, PartyComponent):
+            raise TypeError(f"{self.name} is not a party")
+        return self.component
+
+
+class LinkHandle(Handle):
+    """One direction of a link. Observations: ``empty``, ``length``, ``up``."""
+
+    @property
+    def link(self) -> LinkComponent:
+        """The component."""
+        if not isinstance(self.component, LinkComponent):
+            raise TypeError(f"{self.name} is not a link")
+        return self.component
+
+    def count(self, of: Callable[[Any], bool], text: str | None = None) -> Leaf:
+        """How many messages in flight satisfy ``of``."""
+        link = self.link
+        label = text or f"{self.name}.count({getattr(of, '__name__', 'predicate')})"
+        return looked_at(self.index, self.name, lambda s: sum(1 for m in link.messages(s) if of(m)), label)
+
+    def carries(self, of: Callable[[Any], bool], text: str | None = None) -> Leaf:
+        """Whether some message in flight satisfies ``of``."""
+        link = self.link
+        label = text or f"{self.name}.carries({getattr(of, '__name__', 'predicate')})"
+        return looked_at(self.index, self.name, lambda s: any(of(m) for m in link.messages(s)), label)
+
+    def viewed(self, system: System, local: int) -> tuple[Any, ...]:
+        """The messages in flight."""
+        return self.link.messages(system.components[self.index].states[local])
+
+
+@frozen
+class ActionHandle:
+    """An action that the world's author declared, for ``fair=``."""
+
+    name: str
+
+
+def jointly(fn: Callable[..., Value], *handles: Handle, text: str | None = None) -> Expr:
+    """``fn`` of the states of several components: a party's state, a link's messages in flight, a budget's number.
+
+    For what no combination of single observations says. ``fn`` is called once for each combination that is reached.
+    """
+    names = ", ".join(h.name for h in handles)
+    label = text or f"{getattr(fn, '__name__', 'predicate')}({names})"
+    return Joint(fn, [h.index for h in handles], [h.viewed for h in handles], label)

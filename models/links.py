@@ -1,0 +1,245 @@
+"""Links and budgets: the components that a world brings of its own.
+
+A link's local state is ``(status, messages)``. What the network may do to it (deliver, lose, duplicate, cut) are actions of the world.
+
+An *ordered* link delivers its oldest message. Losing loses the oldest as well: an ordered link that loses a later one has the
+same futures. Duplicating appends a copy of the oldest, so a duplicate is also late. An *unordered* link is a bag: any message may be
+next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from troth.models.canonical import by_text, spelled
+from troth.models.errors import WorldError
+from troth.models.parties import Push
+from troth.models.system import Component, Outcome
+from troth.spec.core import LinkLost, LinkUp, Received
+
+
+class Status(Enum):
+    """Whether a link carries anything."""
+
+    UP = "up"
+    DOWN = "down"
+    CLOSING = "closing"
+    """Closed by its sender: what was sent still arrives, nothing more is taken."""
+
+
+class LinkLocal(NamedTuple):
+    """A link's local state; the oldest message first on an ordered link, in canonical order on an unordered one."""
+
+    status: Status
+    messages: tuple[Hashable, ...] = ()
+
+
+class LinkOp(Enum):
+    """What may happen to a link, besides ``Push``."""
+
+    DELIVER = "deliver"
+    LOSE = "lose"
+    DUPLICATE = "duplicate"
+    CUT = "cut"
+    DROP = "drop"
+    """``CUT``, but nothing blocks when the link is down already: what a crash does."""
+    OPEN = "open"
+    CLOSE = "close"
+    TICK = "tick"
+
+
+class Full(Enum):
+    """What happens to a message for which there is no room."""
+
+    LOSES = "loses"
+    BLOCKS = "blocks"
+    TRUNCATES = "truncates"
+
+
+class LinkComponent(Component):
+    """One direction of a link. ``source`` and ``target`` are component indices, ``arrives_as`` the link's name at the target."""
+
+    kind = "link"
+
+    def __init__(
+        self, name: str, *, target: int, arrives_as: str, ordered: bool, capacity: int, full: Full, delay: int | None = None
+    ) -> None:
+        super().__init__(name, LinkLocal(Status.UP))
+        self.target = target
+        self.arrives_as = arrives_as
+        self.ordered = ordered
+        self.capacity = capacity
+        self.full = full
+        self.delay = delay
+
+    def react(self, state: Hashable, operation: Hashable) -> tuple[Outcome, ...]:
+        """Take messages, or do what the network does."""
+        if not isinstance(state, LinkLocal):
+            raise TypeError(f"{state!r} is not a link's state")
+        if isinstance(operation, Push):
+            return self._push(state, operation)
+        match operation:
+            case LinkOp.DELIVER:
+                return self._each(state, deliver=True)
+            case LinkOp.LOSE:
+                return self._each(state, deliver=False)
+            case LinkOp.DUPLICATE:
+                return self._duplicate(state)
+            case LinkOp.CUT | LinkOp.DROP:
+                if state.status is Status.DOWN:
+                    return (Outcome(state),) if operation is LinkOp.DROP else ()
+                return (Outcome(LinkLocal(Status.DOWN), ((self.target, LinkLost(self.arrives_as)),)),)
+            case LinkOp.OPEN:
+                return (Outcome(LinkLocal(Status.UP), ((self.target, LinkUp(self.arrives_as)),)),) if state.status is Status.DOWN else ()
+            case LinkOp.CLOSE:
+                return (Outcome(state._replace(status=Status.CLOSING)),) if state.status is Status.UP else (Outcome(state),)
+            case LinkOp.TICK:
+                return self._tick(state)
+        raise WorldError(f"link {self.name} does not know the operation {operation!r}")
+
+    def _entry(self, message: Hashable) -> Hashable:
+        return message if self.delay is None else (message, self.delay)
+
+    def _message(self, entry: Hashable) -> Hashable:
+        if self.delay is None:
+            return entry
+        if not isinstance(entry, tuple):
+            raise TypeError(f"{entry!r} is not a message with its remaining delay")
+        message: Hashable = entry[0]
+        return message
+
+    def _with(self, local: LinkLocal, messages: tuple[Hashable, ...]) -> LinkLocal:
+        return LinkLocal(local.status, messages if self.ordered else by_text(messages))
+
+    def _push(self, local: LinkLocal, push: Push) -> tuple[Outcome, ...]:
+        if local.status is not Status.UP:
+            return (Outcome(local, note=f"{self.name} is {local.status.value}, lost"),)
+        room = self.capacity - len(local.messages)
+        taken, note = push.messages, ""
+        if len(taken) > room:
+            if self.full is Full.BLOCKS:
+                return ()
+            if self.full is Full.TRUNCATES:
+                return (Outcome(local, note=f"{self.name} is full", truncated=True),)
+            taken, note = taken[:room], f"{self.name} is full, {len(taken) - room} lost"
+        return (Outcome(self._with(local, (*local.messages, *(self._entry(m) for m in taken))), note=note),)
+
+    def _each(self, local: LinkLocal, *, deliver: bool) -> tuple[Outcome, ...]:
+        """One outcome for each message that may be next, and for the end of a closing link."""
+        if not local.messages:
+            if deliver and local.status is Status.CLOSING:
+                return (Outcome(LinkLocal(Status.DOWN), ((self.target, LinkLost(self.arrives_as)),), variant="closed"),)
+            return ()
+        places = [0] if self.ordered else [i for i, m in enumerate(local.messages) if i == 0 or m != local.messages[i - 1]]
+        found = []
+        for place in places:
+            message = self._message(local.messages[place])
+            after = self._with(local, local.messages[:place] + local.messages[place + 1 :])
+            emits = ((self.target, Received(self.arrives_as, message)),) if deliver else ()  # type: ignore[arg-type]
+            found.append(Outcome(after, emits, variant=message))
+        return tuple(found)
+
+    def _duplicate(self, local: LinkLocal) -> tuple[Outcome, ...]:
+        if not local.messages or (len(local.messages) >= self.capacity and self.full is Full.BLOCKS):
+            return ()
+        if len(local.messages) >= self.capacity:
+            return (Outcome(local, note=f"{self.name} is full", truncated=True),) if self.full is Full.TRUNCATES else ()
+        if self.ordered:
+            return (Outcome(self._with(local, (*local.messages, local.messages[0])), variant=self._message(local.messages[0])),)
+        return tuple(Outcome(self._with(local, (*local.messages, m)), variant=self._message(m)) for m in dict.fromkeys(local.messages))
+
+    def _tick(self, local: LinkLocal) -> tuple[Outcome, ...]:
+        """Time passes only while no message is overdue."""
+        if self.delay is None:
+            return (Outcome(local),)
+        aged = []
+        for entry in local.messages:
+            if not isinstance(entry, tuple) or entry[1] == 0:
+                return ()
+            aged.append((entry[0], entry[1] - 1))
+        return (Outcome(self._with(local, tuple(aged))),)
+
+    def renamed(self, local: LinkLocal, rename: Callable[[Hashable], Hashable]) -> LinkLocal:
+        """The same link with every message renamed: for symmetry."""
+        if self.delay is None:
+            return self._with(local, tuple(rename(m) for m in local.messages))
+        entries = [e for e in local.messages if isinstance(e, tuple)]
+        return self._with(local, tuple((rename(e[0]), e[1]) for e in entries))
+
+    def messages(self, state: Hashable) -> tuple[Hashable, ...]:
+        """The messages in flight."""
+        if not isinstance(state, LinkLocal):
+            raise TypeError(f"{state!r} is not a link's state")
+        return tuple(self._message(entry) for entry in state.messages)
+
+    def observe(self, state: Hashable) -> Mapping[str, bool | int]:
+        """``empty``, ``length`` and ``up``."""
+        if not isinstance(state, LinkLocal):
+            raise TypeError(f"{state!r} is not a link's state")
+        count = len(state.messages)
+        return {"empty": count == 0, "length": count, "up": state.status is Status.UP}
+
+    def spelled(self, state: Hashable) -> str:
+        """The messages, and the status when it is not ``up``."""
+        if not isinstance(state, LinkLocal):
+            raise TypeError(f"{state!r} is not a link's state")
+        text = "[" + ", ".join(spelled(m) for m in state.messages) + "]"
+        return text if state.status is Status.UP else f"{state.status.value} {text}"
+
+
+class BudgetOp(Enum):
+    """Operations of a budget."""
+
+    SPEND = "spend"
+
+
+class BudgetComponent(Component):
+    """How often something may still happen."""
+
+    kind = "budget"
+
+    def __init__(self, name: str, times: int) -> None:
+        super().__init__(name, times)
+
+    def react(self, state: Hashable, operation: Hashable) -> tuple[Outcome, ...]:  # noqa: ARG002
+        """Spend one; blocked when nothing is left."""
+        if not isinstance(state, int):
+            raise TypeError(f"{state!r} is not a budget's state")
+        return (Outcome(state - 1),) if state > 0 else ()
+
+    def observe(self, state: Hashable) -> Mapping[str, bool | int]:
+        """``left``."""
+        return {"left": state if isinstance(state, int) else 0}
+
+    def spelled(self, state: Hashable) -> str:
+        """What is left."""
+        return f"{state} left"
+
+
+class StopwatchOp(Enum):
+    """Operations of a stopwatch."""
+
+    RUN = "run"
+    STOP = "stop"
+
+
+class StopwatchComponent(Component):
+    """Ticks for which a condition has held without a break, up to ``most``."""
+
+    kind = "stopwatch"
+
+    def __init__(self, name: str, most: int) -> None:
+        super().__init__(name, 0)
+        self.most = most
+
+    def react(self, state: Hashable, operation: Hashable) -> tuple[Outcome, ...]:
+        """Count one tick, or start again."""
+        if not isinstance(state, int):
+            raise TypeError(f"{state!r} is not a stopwatch's state")
+        return (Outcome(min(state + 1, self.most) if operation is StopwatchOp.RUN else 0),)
+
+    def observe(self, state: Hashable) -> Mapping[str, bool | int]:
+        """``ticks``."""
+        return {"ticks": state if isinstance(state, int) else 0}

@@ -1,0 +1,242 @@
+"""A party as a component: its behaviour, its timers, and what a crash leaves of it.
+
+A local state is ``(mode, state, timers)``. Timers live beside the state, because no core stores them: setting one adds it, firing,
+cancelling or setting it again takes it away. In an untimed world a timer may fire whenever it is armed. A timer that is set again
+or cancelled may already have fired towards the driver, so exactly one stale firing, of the generation that was withdrawn last, may
+still come. In a timed world a timer fires when its ticks are used up and before the clock ticks again, never earlier.
+
+A crash loses the state but for what ``keeps`` says, and may fall between any two effects of a step: then the effects before it are
+performed and the others are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+from attrs import frozen
+
+from troth.models.behaviours import Behaviour, Taken
+from troth.models.canonical import spelled
+from troth.models.errors import WorldError
+from troth.models.system import Component, Item, Outcome
+from troth.spec.core import CallCancelled, Called, CancelTimer, RefusalKind, SetTimer, TimerFired
+
+
+class Mode(Enum):
+    """Whether a party lives."""
+
+    UP = "up"
+    DOWN = "down"
+    REFUSED = "refused"
+    """It refused what ``never_refused`` says it must never have to refuse. Nothing happens to it any more."""
+
+
+class PartyOp(Enum):
+    """What a world does to a party besides giving it events."""
+
+    FIRE = "fire"
+    TICK = "tick"
+    CRASH = "crash"
+    RESTART = "restart"
+
+
+class Timer(NamedTuple):
+    """An armed timer, or one stale firing. ``left`` is in ticks; -1 in an untimed world."""
+
+    timer: str
+    key: Hashable
+    generation: int
+    stale: bool = False
+    left: int = -1
+
+
+class PartyLocal(NamedTuple):
+    """A party's local state."""
+
+    mode: Mode
+    state: Hashable
+    timers: tuple[Timer, ...] = ()
+
+
+Router = Callable[[Any], tuple[Item, ...]]
+
+
+@frozen(kw_only=True)
+class Crash:
+    """How a party crashes. ``spend`` is the item that takes one crash from the budget; ``cuts`` follow a crash, ``opens`` a restart."""
+
+    spend: Item
+    keeps: Callable[[Any], Hashable] | None = None
+    restarts: Callable[[Any], Hashable] | None = None
+    within_steps: bool = True
+    cuts: tuple[Item, ...] = ()
+    opens: tuple[Item, ...] = ()
+
+
+class PartyComponent(Component):
+    """One party. The world sets ``route`` (effects to items) when it is closed."""
+
+    kind = "party"
+
+    def __init__(self, name: str, behaviour: Behaviour, *, ticks: Mapping[str, int] | None = None, stale: bool = True) -> None:
+        super().__init__(name, PartyLocal(Mode.UP, behaviour.initial))
+        self.behaviour = behaviour
+        self.ticks = ticks
+        self.stale = stale
+        self.route: Router = _unrouted
+        self.crash: Crash | None = None
+        self.never_refuses: Collection[RefusalKind] = ()
+
+    # -- reactions -----------------------------------------------------------------------------------------------------
+
+    def react(self, state: Hashable, operation: Hashable) -> tuple[Outcome, ...]:
+        """Take an event, fire a timer, tick, crash or restart."""
+        if not isinstance(state, PartyLocal):
+            raise TypeError(f"{state!r} is not a party's state")
+        if operation is PartyOp.TICK:
+            return self._tick(state)
+        if operation is PartyOp.CRASH:
+            return self._crashed(state)
+        if operation is PartyOp.RESTART:
+            return self._restarted(state)
+        if operation is PartyOp.FIRE:
+            return self._fire(state)
+        return self._event(state, operation)
+
+    def _event(self, local: PartyLocal, event: Any) -> tuple[Outcome, ...]:
+        if local.mode is not Mode.UP:
+            return () if isinstance(event, Called | CallCancelled) else (Outcome(local, note=f"{self.name} is {local.mode.value}, lost"),)
+        found: list[Outcome] = []
+        taken = self.behaviour.take(local.state, event)
+        for index, one in enumerate(taken or ()):
+            found += self._outcomes(local, one, index if taken and len(taken) > 1 else None)
+        return tuple(found)
+
+    def _outcomes(self, local: PartyLocal, taken: Taken, variant: Hashable) -> list[Outcome]:
+        mode = Mode.REFUSED if taken.refused in self.never_refuses else Mode.UP
+        timers = self._retimed(local.timers, taken.effects)
+        sent = [e for e in taken.effects if not isinstance(e, SetTimer | CancelTimer)]
+        after = PartyLocal(mode, taken.state, timers)
+        found = [Outcome(after, self._items(sent), variant, taken.rows, taken.guards, taken.note)]
+        if self.crash is not None and self.crash.within_steps:
+            for count in range(len(sent)):
+                emits = (self.crash.spend, *self._items(sent[:count]), *self.crash.cuts)
+                note = f"{self.name} crashes after {count} of {len(sent)} effects"
+                found.append(Outcome(self._down(taken.state), emits, ("crash", count, variant), taken.rows, taken.guards, note))
+        return found
+
+    def _items(self, effects: Sequence[Any]) -> tuple[Item, ...]:
+        items: list[Item] = []
+        for effect in effects:
+            for index, operation in self.route(effect):
+                last = items[-1] if items else None
+                if isinstance(operation, Push) and last is not None and last[0] == index and isinstance(last[1], Push):
+                    items[-1] = (index, Push((*last[1].messages, *operation.messages)))
+                else:
+                    items.append((index, operation))
+        return tuple(items)
+
+    # -- timers --------------------------------------------------------------------------------------------------------
+
+    def _retimed(self, timers: tuple[Timer, ...], effects: Sequence[Any]) -> tuple[Timer, ...]:
+        if not any(isinstance(e, SetTimer | CancelTimer) for e in effects):
+            return timers
+        found = {(t.timer, t.key, t.stale): t for t in timers}
+        for effect in effects:
+            if not isinstance(effect, SetTimer | CancelTimer):
+                continue
+            old = found.pop((effect.timer, effect.key, False), None)
+            if old is not None and self.stale and old.left <= 0:
+                found[effect.timer, effect.key, True] = old._replace(stale=True)
+            if isinstance(effect, SetTimer):
+                found[effect.timer, effect.key, False] = Timer(effect.timer, effect.key, effect.generation, False, self._ticks(effect))
+        return tuple(sorted(found.values(), key=spelled))
+
+    def _ticks(self, effect: SetTimer) -> int:
+        if self.ticks is None:
+            return -1
+        if effect.limit not in self.ticks:
+            have = ", ".join(self.ticks)
+            raise WorldError(
+                f"{self.name} sets timer {effect.timer!r} for {effect.limit!r}, for which world.clock gives no ticks; it has {have}"
+            )
+        return self.ticks[effect.limit]
+
+    def _fire(self, local: PartyLocal) -> tuple[Outcome, ...]:
+        found: list[Outcome] = []
+        for timer in local.timers:
+            if timer.left > 0:
+                continue
+            rest = PartyLocal(local.mode, local.state, tuple(t for t in local.timers if t is not timer))
+            named = ("stale" if timer.stale else "timer", timer.timer, timer.key)
+            taken = self.behaviour.take(rest.state, TimerFired(timer.timer, timer.key, timer.generation))  # type: ignore[arg-type]
+            for index, one in enumerate(taken or ()):
+                for outcome in self._outcomes(rest, one, index if taken and len(taken) > 1 else None):
+                    extra = () if outcome.variant is None else (outcome.variant,)
+                    found.append(outcome._replace(variant=(*named, *extra)))
+        return tuple(found)
+
+    def _tick(self, local: PartyLocal) -> tuple[Outcome, ...]:
+        if any(t.left == 0 for t in local.timers):
+            return ()
+        return (Outcome(local._replace(timers=tuple(t._replace(left=t.left - 1) for t in local.timers))),)
+
+    # -- crashes -------------------------------------------------------------------------------------------------------
+
+    def _down(self, state: Hashable) -> PartyLocal:
+        keeps = self.crash.keeps if self.crash else None
+        return PartyLocal(Mode.DOWN, keeps(state) if keeps else None)
+
+    def _crashed(self, local: PartyLocal) -> tuple[Outcome, ...]:
+        if local.mode is not Mode.UP or self.crash is None:
+            return ()
+        return (Outcome(self._down(local.state), (self.crash.spend, *self.crash.cuts)),)
+
+    def _restarted(self, local: PartyLocal) -> tuple[Outcome, ...]:
+        if local.mode is not Mode.DOWN or self.crash is None:
+            return ()
+        return (Outcome(PartyLocal(Mode.UP, self._fresh(local.state)), self.crash.opens),)
+
+    def _fresh(self, kept: Hashable) -> Hashable:
+        restarts = self.crash.restarts if self.crash else None
+        return restarts(kept) if restarts else self.behaviour.initial
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def observe(self, state: Hashable) -> Mapping[str, bool | int]:
+        """The behaviour's observations; while it is down, those that it would have after a restart."""
+        if not isinstance(state, PartyLocal):
+            raise TypeError(f"{state!r} is not a party's state")
+        if state.mode is Mode.DOWN:
+            return self.behaviour.observe(self._fresh(state.state))
+        return self.behaviour.observe(state.state)
+
+    def spelled(self, state: Hashable) -> str:
+        """Mode, state and timers, leaving out what is usual."""
+        if not isinstance(state, PartyLocal):
+            raise TypeError(f"{state!r} is not a party's state")
+        parts = [] if state.mode is Mode.UP else [state.mode.value]
+        parts.append(spelled(state.state))
+        if state.timers:
+            parts.append("timers " + " ".join(timer_text(t) for t in state.timers))
+        return " ".join(parts)
+
+
+def timer_text(timer: Timer) -> str:
+    """One timer for a reader."""
+    key = "" if timer.key is None else f"[{spelled(timer.key)}]"
+    left = "" if timer.left < 0 else f" in {timer.left}"
+    return f"{timer.timer}{key}{left}{' (stale)' if timer.stale else ''}"
+
+
+@frozen
+class Push:
+    """Put messages on a link, in order."""
+
+    messages: tuple[Hashable, ...]
+
+
+def _unrouted(effect: Any) -> tuple[Item, ...]:
+    raise WorldError(f"the world is not closed yet, so nothing takes {effect!r}; use World.system()")

@@ -1,0 +1,68 @@
+"""What can be claimed of a world. A property has one id everywhere it is named."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+from troth.models.expressions import Expr
+from troth.models.system import ActionKind
+
+
+class PropertyKind(Enum):
+    """The forms of claim."""
+
+    ALWAYS = "always"
+    """True in every reachable state."""
+    STEP = "step"
+    """True of every edge that changes a component the property looks at (``x`` before, ``x.next`` after)."""
+    SOMETIMES = "sometimes"
+    """True in some reachable state: a witness, against worlds in which nothing happens."""
+    NO_DEADLOCK = "no deadlock"
+    """Every reachable state has an edge, but for those where ``then`` says that it may end."""
+    ALWAYS_EVENTUALLY = "always eventually"
+    """On every fair run, true again and again."""
+    LEADS_TO = "leads to"
+    """On every fair run, whenever ``expr`` is true, ``then`` is true at the same time or later."""
+
+
+LIVENESS = frozenset({PropertyKind.ALWAYS_EVENTUALLY, PropertyKind.LEADS_TO})
+
+
+@frozen
+class Fairness:
+    """Every edge label of these actions is treated fairly, each for itself.
+
+    Weak: a label that is enabled from some point on without a break is taken. Strong: one that is enabled again and again is taken.
+    """
+
+    actions: frozenset[int]
+    strong: bool = False
+
+
+@frozen(eq=False)
+class Property:
+    """One claim. ``expr`` is the condition; ``then`` the consequence of ``LEADS_TO`` or the permitted ends of ``NO_DEADLOCK``."""
+
+    id: str
+    statement: str
+    kind: PropertyKind
+    expr: Expr
+    then: Expr | None = None
+    fair: tuple[Fairness, ...] = field(default=())
+
+
+deliver = ActionKind.DELIVER
+"""For ``fair=``: every link delivers."""
+timers = ActionKind.TIMER
+"""For ``fair=``: every armed timer fires."""
+restarts = ActionKind.RESTART
+"""For ``fair=``: whoever is down comes back."""
+connects = ActionKind.CONNECT
+"""For ``fair=``: links that were cut are opened again."""
+ticks = ActionKind.TICK
+"""For ``fair=``: time passes."""
+
+FairName: TypeAlias = ActionKind | str

@@ -1,0 +1,162 @@
+"""Breadth-first search in plain Python, for small worlds: no numpy is imported, so that it starts at once.
+
+It is also the reference for the vector engine: same counts, same findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+
+from troth.models.exploration import Ending, Exploration, Failure, Finding, Limits, Reporter, Ticker, of_kind, questions
+from troth.models.expressions import Evaluator
+from troth.models.properties import Property, PropertyKind
+from troth.models.symmetry import Symmetry
+from troth.models.system import TRUNCATED, State, System
+
+
+class ScalarLevels:
+    """The states of each depth, in lists."""
+
+    def __init__(self, system: System, symmetry: Symmetry | None) -> None:
+        self.system = system
+        self.symmetry = symmetry
+        self.levels: list[list[State]] = []
+
+    def predecessors(self, depth: int, target: State) -> list[State]:
+        """By expanding the level again."""
+        canonical = self.symmetry.canonical if self.symmetry else _same
+        found = []
+        for state in self.levels[depth]:
+            if any(symbol != TRUNCATED and canonical(after) == target for after, symbol in self.system.successors(state)):
+                found.append(state)
+        return found
+
+
+def _same(state: State) -> State:
+    return state
+
+
+class _Search:
+    """One search under way."""
+
+    def __init__(self, system: System, properties: Sequence[Property], limits: Limits, symmetry: Symmetry | None) -> None:
+        self.system = system
+        self.limits = limits
+        self.found = Exploration()
+        self.levels = ScalarLevels(system, symmetry)
+        self.found.levels = self.levels
+        self.canonical = symmetry.canonical if symmetry else _same
+        self.pending = [(q, q.expr.compiled(system)) for q in questions(properties)]
+        self.steps = [(p, p.expr.compiled(system), p.expr.components) for p in of_kind(properties, PropertyKind.STEP)]
+        self.deadlocks = [(p, p.then.compiled(system)) for p in of_kind(properties, PropertyKind.NO_DEADLOCK) if p.then is not None]
+        self.hits: dict[str, list[tuple[int, int, Finding]]] = {}
+        self.failures: list[tuple[str, int, Failure]] = []
+        self.depth = 0
+
+    def run(self, report: Reporter | None) -> Exploration:
+        started = perf_counter()
+        ticker = Ticker(report)
+        first = self.canonical(self.system.initial)
+        seen = {first}
+        level = [first]
+        found = self.found
+        while level:
+            self.levels.levels.append(level)
+            found.depth = self.depth
+            after: list[State] = []
+            for place, state in enumerate(level):
+                self._look(state)
+                self._expand(state, seen, after)
+                if place & 1023 == 0:
+                    ticker.tick("exploring", len(seen), found.edges, len(level), self.depth)
+            found.states = len(seen)
+            ending = self._settle()
+            if ending is None and after and self.limits.max_states is not None and len(seen) > self.limits.max_states:
+                ending = Ending.STATES
+            if ending is not None:
+                found.ending = ending
+                break
+            level = after
+            self.depth += 1
+        found.seconds = perf_counter() - started
+        return found
+
+    def _look(self, state: State) -> None:
+        for question, evaluate in self.pending:
+            value = self._value(question.property, evaluate, state, state)
+            if value is question.wanted:
+                self._hit(question.name, Finding(self.depth, state))
+
+    def _value(self, claim: Property, evaluate: Evaluator, state: State, after: State) -> bool | None:
+        try:
+            value = evaluate(state, after)
+        except Exception as error:
+            self._fail(claim, f"{type(error).__name__}: {error}", state)
+            return None
+        if type(value) is not bool:
+            self._fail(claim, f"`{claim.expr}` gave {value!r}, not a bool", state)
+            return None
+        return value
+
+    def _fail(self, claim: Property, message: str, state: State) -> None:
+        self.failures.append((claim.id, self.system.digest(state), Failure(claim.id, message, self.depth, state)))
+
+    def _hit(self, name: str, finding: Finding) -> None:
+        after = self.system.digest(finding.after) if finding.after is not None else 0
+        self.hits.setdefault(name, []).append((self.system.digest(finding.state), after, finding))
+
+    def _expand(self, state: State, seen: set[State], after: list[State]) -> None:
+        successors = self.system.successors(state)
+        taken = 0
+        for target, symbol in successors:
+            if symbol == TRUNCATED:
+                self.found.truncated += 1
+                continue
+            taken += 1
+            reached = self.canonical(target)
+            for claim, evaluate, components in self.steps:
+                changed = any(state[i] != target[i] for i in components)
+                if changed and self._value(claim, evaluate, state, target) is False:
+                    self._hit(claim.id, Finding(self.depth, state, target))
+            if reached not in seen:
+                seen.add(reached)
+                after.append(reached)
+        self.found.edges += taken
+        if not successors:
+            for claim, may_end in self.deadlocks:
+                if self._value(claim, may_end, state, state) is False:
+                    self._hit(claim.id, Finding(self.depth, state))
+
+    def _settle(self) -> Ending | None:
+        """At the end of a level: choose among the findings, and stop looking for what was found."""
+        if self.failures:
+            self.found.failure = min(self.failures, key=lambda f: f[:2])[2]
+            return Ending.FAILED
+        kinds = {q.name: q.witness for q, _ in self.pending}
+        for name, hits in sorted(self.hits.items()):
+            finding = min(hits, key=lambda h: h[:2])[2]
+            if kinds.get(name, False):
+                self.found.witnesses[name] = finding
+            else:
+                self.found.violations[name] = finding
+        if self.hits:
+            self.pending = [(q, e) for q, e in self.pending if q.name not in self.hits]
+            self.steps = [s for s in self.steps if s[0].id not in self.hits]
+            self.deadlocks = [d for d in self.deadlocks if d[0].id not in self.hits]
+            self.hits = {}
+        if self.found.violations and self.limits.stop_at_violation:
+            return Ending.VIOLATED
+        return None
+
+
+def explore(
+    system: System,
+    properties: Sequence[Property],
+    limits: Limits | None = None,
+    *,
+    symmetry: Symmetry | None = None,
+    report: Reporter | None = None,
+) -> Exploration:
+    """Search every reachable state. Raises what the components raise; a property that raises is a ``Failure`` in the result."""
+    return _Search(system, properties, limits or Limits(), symmetry).run(report)

@@ -1,0 +1,329 @@
+"""How a world is declared: parties, links between them, what the environment may do, and what must be true.
+
+A world is closed: whatever can happen in it is declared here, and nothing else happens. ``world.system()`` closes it and gives the
+form that the engines read.
+
+Names of links. A core says ``Send(link="control", message)`` and later sees ``Received(link="control", message)``. A world's link
+has the *name* its source sends by and ``arrives_as`` for its target (the same, unless said otherwise). Where only one link leaves a
+party, every name means that link. An effect that nothing takes is an error that names it; say ``ignores`` where it does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from troth.models.behaviours import Behaviour, CoreBehaviour, Observe, StepBehaviour, TransitionsBehaviour
+from troth.models.closing import Closing, Crashing, LinkPlan
+from troth.models.errors import WorldError
+from troth.models.expressions import Const, Expr, Value, lift
+from troth.models.handles import ActionHandle, Handle, LinkHandle, PartyHandle
+from troth.models.links import BudgetComponent, Full, LinkComponent, StopwatchComponent
+from troth.models.parties import PartyComponent
+from troth.models.properties import Fairness, Property, PropertyKind
+from troth.models.system import ActionKind, Component, System
+from troth.spec.core import Called, RefusalKind
+
+Times: TypeAlias = "int | Handle | None"
+FairSelector: TypeAlias = "ActionKind | ActionHandle | LinkHandle | Strong | str"
+
+
+class Strong:
+    """``strong(x)`` in ``fair=``: strong fairness instead of weak."""
+
+    def __init__(self, selector: ActionKind | ActionHandle | LinkHandle | str) -> None:
+        self.selector = selector
+
+
+strong = Strong
+
+
+class World:
+    """A closed world under construction. ``doc`` is one line for ``troth worlds``."""
+
+    def __init__(self, name: str, doc: str = "") -> None:
+        self.name = name
+        self.doc = doc
+        self.bounds: Mapping[str, int] = {}
+        self.handles: list[Handle] = []
+        self.properties: list[Property] = []
+        self.symmetries: list[tuple[tuple[PartyHandle, ...], Mapping[int, Callable[[Any, Mapping[int, int]], Any]]]] = []
+        self._closing = Closing(self.handles)
+        self._fair: dict[str, tuple[FairSelector, ...]] = {}
+        self._system: System | None = None
+
+    # -- components ----------------------------------------------------------------------------------------------------
+
+    def _index(self, component: Component) -> int:
+        if self._system is not None:
+            raise WorldError(f"world {self.name} is closed; declare {component.name!r} before system() or check()")
+        if any(h.name == component.name for h in self.handles):
+            raise WorldError(f"world {self.name}: there are two components {component.name!r}; give one another name")
+        return len(self.handles)
+
+    def party(
+        self, name: str, behaviour: Any, *, initial: Hashable = ..., observe: Observe | None = None, stale_timers: bool = True
+    ) -> PartyHandle:
+        """A party: a ``Core`` class or factory; a step function (with ``initial``, and ``observe``); or a transitions configuration.
+
+        ``stale_timers=False`` leaves out the one late firing of a timer that was set again or cancelled.
+        """
+        made: Behaviour
+        if isinstance(behaviour, Mapping):
+            made = TransitionsBehaviour(name, behaviour)
+        elif initial is not ...:
+            made = StepBehaviour(name, behaviour, initial, observe)
+        elif callable(behaviour) and hasattr(built := behaviour(), "handle"):
+            made = CoreBehaviour(name, lambda: built)
+        else:
+            raise WorldError(
+                f"party {name}: {behaviour!r} makes no Core; give a Core class, a step function with initial=, or a configuration"
+            )
+        component = PartyComponent(name, made, stale=stale_timers)
+        handle = PartyHandle(self._index(component), component)
+        self.handles.append(handle)
+        return handle
+
+    def budget(self, name: str, times: int) -> Handle:
+        """A number of times, to be shared by several actions: give it as ``times=`` or ``lossy=``. Observation: ``left``."""
+        if times < 0:
+            raise WorldError(f"budget {name}: {times} times; give 0 or more")
+        component = BudgetComponent(name, times)
+        handle = Handle(self._index(component), component)
+        self.handles.append(handle)
+        return handle
+
+    def link(
+        self,
+        source: PartyHandle,
+        target: PartyHandle,
+        name: str | None = None,
+        *,
+        arrives_as: str | None = None,
+        ordered: bool = True,
+        lossy: bool | int | Handle = False,
+        duplicating: bool | int | Handle = False,
+        capacity: int = 1,
+        full: str = "loses",
+        delay: int | None = None,
+    ) -> LinkHandle:
+        """One direction from ``source`` to ``target``.
+
+        ``lossy`` and ``duplicating``: ``True`` without limit, a number of times, or a shared budget. ``full`` says what becomes of a
+        message that finds no room: it is lost (``"loses"``), the whole step cannot happen (``"blocks"``), or the step is cut out,
+        counted, and the verdict becomes unknown (``"truncates"``). ``delay``: in a timed world, ticks after which it has arrived.
+        """
+        called = name or target.name
+        try:
+            when_full = Full(full)
+        except ValueError:
+            raise WorldError(f"link {called}: full={full!r}; it is one of {', '.join(f.value for f in Full)}") from None
+        if capacity < 1:
+            raise WorldError(f"link {called}: capacity {capacity}; give at least 1")
+        unique = f"{source.name}>{target.name}" + (f":{name}" if name else "")
+        component = LinkComponent(
+            unique, target=target.index, arrives_as=arrives_as or called, ordered=ordered, capacity=capacity, full=when_full, delay=delay
+        )
+        handle = LinkHandle(self._index(component), component)
+        self.handles.append(handle)
+        lose, copy = self._fault(f"{unique} losses", lossy), self._fault(f"{unique} duplicates", duplicating)
+        self._closing.links.append(LinkPlan(handle, source, target, called, lose, copy))
+        return handle
+
+    def _fault(self, name: str, amount: bool | int | Handle) -> Handle | bool:
+        if isinstance(amount, Handle | bool):
+            return amount
+        return self.budget(name, amount) if amount else False
+
+    def duplex(
+        self, a: PartyHandle, b: PartyHandle, name: str, *, cuts: Times = 0, reopens: bool = True, **options: Any
+    ) -> tuple[LinkHandle, LinkHandle]:
+        """Two directions that are cut and opened together: ``LinkLost`` and ``LinkUp`` at both ends. ``options`` as for ``link``."""
+        there = self.link(a, b, name, **options)
+        back = self.link(b, a, name, **options)
+        if cuts != 0:
+            self.cut(there, back, times=cuts, reopens=reopens)
+        return there, back
+
+    def cut(self, *links: LinkHandle, times: Times = 1, reopens: bool = True) -> None:
+        """The network may cut these links together (what is in flight is lost, both ends are told) and, if ``reopens``, open them."""
+        label = links[0].name
+        budget = self._budgeted(f"{label} cuts", times)
+        self._closing.cuts.append((tuple(links), budget, reopens))
+
+    def local(self, source: PartyHandle, target: PartyHandle, name: str | None = None, *, arrives_as: str | None = None) -> None:
+        """An instantaneous link inside one process: what is sent is received within the same step."""
+        called = name or target.name
+        self._closing.local.append((source, target, called, arrives_as or called))
+
+    def stopwatch(self, name: str, running: Expr, most: int) -> Handle:
+        """Counts ticks, up to ``most``, while ``running`` (of one party) holds without a break. Observation: ``ticks``."""
+        component = StopwatchComponent(name, most)
+        handle = Handle(self._index(component), component)
+        self.handles.append(handle)
+        self._closing.stopwatches.append((handle, running))
+        return handle
+
+    def clock(self, ticks: Mapping[str, int]) -> None:
+        """Make the world timed: each named limit in whole ticks. Time passes one tick at a time, for everybody at once."""
+        for limit, count in ticks.items():
+            if count < 1:
+                raise WorldError(f"limit {limit!r} is {count} ticks; a timer needs at least 1")
+        self._closing.ticks = dict(ticks)
+
+    # -- wiring --------------------------------------------------------------------------------------------------------
+
+    def takes(self, component: PartyHandle, *effects: type, by: PartyHandle) -> None:
+        """``component`` takes ``by``'s effects of these classes, within the same step, as the event ``Asked(by, effect)``."""
+        for effect in effects:
+            self._closing.takers[by.index, effect] = component.index
+
+    def ignores(self, party: PartyHandle, *effects: type) -> None:
+        """``party``'s effects of these classes matter to nobody in this world."""
+        for effect in effects:
+            self._closing.ignored.add((party.index, effect))
+
+    def _budgeted(self, name: str, times: Times) -> Handle | None:
+        return times if isinstance(times, Handle) or times is None else self.budget(name, times)
+
+    # -- the environment -----------------------------------------------------------------------------------------------
+
+    def may(
+        self,
+        party: PartyHandle,
+        event: Any,
+        *,
+        times: Times = None,
+        when: Expr | None = None,
+        payload: Any = None,
+        number: int = 0,
+        name: str | None = None,
+    ) -> ActionHandle:
+        """The environment may give ``event`` to ``party``: a call by name, or any event.
+
+        ``times``: at most so often (a number or a shared budget; ``None``: without limit). ``when``: only while it holds; a
+        conjunction (``&``) of conditions of one component each. The action is also blocked where the party cannot take the event.
+        """
+        given = Called(event, number, payload) if isinstance(event, str) else event
+        label = name or (event if isinstance(event, str) else type(event).__name__)
+        full = f"{party.name}.{label}"
+        if any(a[0] == full for a in self._closing.events):
+            raise WorldError(f"world {self.name}: there are two actions {full!r}; give one another name=")
+        self._closing.events.append((full, party, given, self._budgeted(f"{full} times", times), when))
+        return ActionHandle(full)
+
+    def crash(
+        self,
+        party: PartyHandle,
+        times: int | Handle = 1,
+        *,
+        restarts: bool = True,
+        keeps: Callable[[Any], Hashable] | None = None,
+        restarted: Callable[[Any], Hashable] | None = None,
+        within_steps: bool = True,
+        drops: Iterable[LinkHandle] = (),
+    ) -> None:
+        """``party`` may crash, also between any two effects of a step, and (``restarts``) start again.
+
+        ``keeps(state)`` is what survives, ``restarted(kept)`` the state after a restart; without them nothing survives and it starts
+        as it did at first. ``drops``: links that a crash takes down and a restart opens.
+        """
+        if isinstance(times, int) and times < 1:
+            return
+        budget = times if isinstance(times, Handle) else self.budget(f"{party.name} crashes", times)
+        if any(c.party is party for c in self._closing.crashes):
+            raise WorldError(f"party {party.name} already crashes; declare it once, with times=")
+        self._closing.crashes.append(Crashing(party, budget, restarts, keeps, restarted, within_steps, tuple(drops)))
+
+    # -- properties ----------------------------------------------------------------------------------------------------
+
+    def _property(self, id: str, statement: str, kind: PropertyKind, expr: Expr | Value, then: Expr | None = None) -> None:  # noqa: A002
+        if any(p.id == id for p in self.properties):
+            raise WorldError(f"world {self.name}: there are two properties {id!r}; give one another id")
+        condition = lift(expr)
+        if condition.primed and kind is not PropertyKind.STEP:
+            raise WorldError(f"property {id}: `.next` is for step properties; use world.step")
+        self.properties.append(Property(id, statement, kind, condition, then))
+
+    def always(self, id: str, statement: str, expr: Expr | Value) -> None:  # noqa: A002
+        """True in every reachable state."""
+        self._property(id, statement, PropertyKind.ALWAYS, expr)
+
+    def never(self, id: str, statement: str, expr: Expr) -> None:  # noqa: A002
+        """False in every reachable state."""
+        self._property(id, statement, PropertyKind.ALWAYS, ~expr)
+
+    def step(self, id: str, statement: str, relation: Expr) -> None:  # noqa: A002
+        """True of every step that changes a component it looks at: ``party.watermark.next >= party.watermark``."""
+        self._property(id, statement, PropertyKind.STEP, relation)
+
+    def sometimes(self, id: str, statement: str, expr: Expr) -> None:  # noqa: A002
+        """True in some reachable state."""
+        self._property(id, statement, PropertyKind.SOMETIMES, expr)
+
+    def no_deadlock(self, id: str, statement: str, *, ends: Expr | Value = False) -> None:  # noqa: A002
+        """Every reachable state has a step, but for those where ``ends`` holds."""
+        self._property(id, statement, PropertyKind.NO_DEADLOCK, Const(value=True), lift(ends))
+
+    def never_refused(
+        self,
+        id: str,
+        statement: str,
+        party: PartyHandle,
+        kinds: Sequence[RefusalKind] = (RefusalKind.VIOLATION, RefusalKind.DRIVER),
+    ) -> None:
+        """``party`` never refuses an event for one of these reasons: with honest peers and a sound driver it must not."""
+        party.party.never_refuses = frozenset(kinds)
+        self._property(id, statement, PropertyKind.ALWAYS, ~party.has_refused)
+
+    def always_eventually(self, id: str, statement: str, expr: Expr, *, fair: Iterable[FairSelector] = ()) -> None:  # noqa: A002
+        """On every fair run, ``expr`` is true again and again."""
+        self._property(id, statement, PropertyKind.ALWAYS_EVENTUALLY, expr)
+        self._fair[id] = tuple(fair)
+
+    def leads_to(self, id: str, statement: str, expr: Expr, then: Expr, *, fair: Iterable[FairSelector] = ()) -> None:  # noqa: A002
+        """On every fair run, whenever ``expr`` is true, ``then`` is true at that moment or later."""
+        self._property(id, statement, PropertyKind.LEADS_TO, expr, then)
+        self._fair[id] = tuple(fair)
+
+    def symmetric(
+        self, parties: Sequence[PartyHandle], renames: Mapping[Handle, Callable[[Any, Mapping[int, int]], Any]] | None = None
+    ) -> None:
+        """``parties`` are interchangeable: states that differ by exchanging them count once.
+
+        A component that is neither one of them nor a link, budget or timer of one only, and whose states tell them apart, needs
+        ``renames[handle](state, mapping)``: its state (a link's: one message) after the party at place i was moved to mapping[i].
+        """
+        if len(parties) < 2:
+            raise WorldError(f"world {self.name}: symmetry is of two parties or more")
+        self.symmetries.append((tuple(parties), {h.index: fn for h, fn in (renames or {}).items()}))
+
+    # -- closing -------------------------------------------------------------------------------------------------------
+
+    def system(self) -> System:
+        """Close the world: its components and actions as the engines read them. The same object every time."""
+        if self._system is None:
+            self._system = self._closing.system()
+            self.properties[:] = [self._resolved(p) for p in self.properties]
+        return self._system
+
+    def _resolved(self, claim: Property) -> Property:
+        fair = tuple(self._fairness(claim.id, selector) for selector in self._fair.get(claim.id, ()))
+        return Property(claim.id, claim.statement, claim.kind, claim.expr, claim.then, fair)
+
+    def _fairness(self, id: str, selector: FairSelector) -> Fairness:  # noqa: A002
+        is_strong = isinstance(selector, Strong)
+        plain = selector.selector if isinstance(selector, Strong) else selector
+        actions = self.system().actions if self._system else ()
+        if isinstance(plain, ActionKind):
+            found = frozenset(i for i, a in enumerate(actions) if a.kind is plain)
+        elif isinstance(plain, LinkHandle):
+            found = frozenset(i for i, a in enumerate(actions) if a.kind is ActionKind.DELIVER and a.items[0][0] == plain.index)
+        else:
+            wanted = plain.name if isinstance(plain, ActionHandle) else plain
+            found = frozenset(i for i, a in enumerate(actions) if a.name == wanted)
+        if not found:
+            raise WorldError(
+                f"property {id}: fair={plain!r} names no action of world {self.name}; it has {', '.join(a.name for a in actions)}"
+            )
+        return Fairness(found, strong=is_strong)

@@ -1,0 +1,1 @@
+"""Worlds to measure the checker with."""

@@ -1,0 +1,44 @@
+"""The session world against published counts: states, edges, depth and the shortest counterexamples of its injected faults."""
+
+from __future__ import annotations
+
+import pytest
+
+from troth.models import Verdict, check
+from troth.models.worlds.bench.session import session
+
+SMALL = {
+    (1, 1, 1, 1): (1_002, 4_190),
+    (1, 1, 2, 2): (10_584, 58_803),
+    (1, 2, 2, 2): (27_522, 168_090),
+    (2, 1, 1, 1): (31_657, 156_885),
+}
+
+
+@pytest.mark.parametrize("engine", ["scalar"])
+@pytest.mark.parametrize("size", SMALL, ids=str)
+def test_the_counts_agree(size: tuple[int, int, int, int], engine: str) -> None:
+    result = check(session(**dict(zip("TRAC", size, strict=True))), engine=engine)
+
+    assert (result.states, result.edges) == SMALL[size]
+    assert result.verdict is Verdict.HOLDS
+
+
+def test_the_depth_agrees() -> None:
+    assert check(session(T=1, R=1, A=2, C=2)).depth == 25
+
+
+@pytest.mark.parametrize(
+    ("bug", "size", "broken", "steps"),
+    [
+        (1, (1, 1, 2, 3), "OneCanonical", 11),
+        (2, (1, 1, 2, 2), "SourceLive", 9),
+        (3, (1, 1, 1, 3), "NoAdmissionAfterAbort", 6),
+    ],
+)
+def test_an_injected_fault_is_found_by_a_shortest_trace(bug: int, size: tuple[int, int, int, int], broken: str, steps: int) -> None:
+    result = check(session(**dict(zip("TRAC", size, strict=True)), BUG=bug))
+    traces = {p.property.id: p.trace for p in result.properties if p.verdict is Verdict.VIOLATED}
+
+    assert traces[broken] is not None
+    assert len(traces[broken].steps) == steps
