@@ -100,6 +100,11 @@ class Limits:
         return self.ledger_limit * MAX_RECEIVERS
 
     @property
+    def launches_limit(self) -> int:
+        """Launches that a backend can have."""
+        return self.retained_limit
+
+    @property
     def task_sources_limit(self) -> int:
         """Sources that a host can have: one a task that it remembers."""
         return self.acceptance_limit

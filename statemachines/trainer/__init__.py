@@ -97,7 +97,7 @@ TRAINER = Party(
         # the host, in a session
         _message(m.TaskReady, To("intake", "offer")),
         _message(m.TaskStatus, To("ledger", "status", by_seq)),
-        _message(m.CancelTask, To("ledger", "cancel", by_seq), To("intake", "cancel")),
+        _message(m.CancelTask, To("intake", "cancel")),
         _message(m.ResultAccepted, To("publication", "accepted", by_seq)),
         _message(m.ResultRejected, To("publication", "rejected", by_seq)),
         _message(m.ResultUnknown, To("publication", "unknown", by_seq)),

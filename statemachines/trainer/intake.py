@@ -2,7 +2,8 @@
 
 Rule 1.  Sequences only move forward. A task whose sequence was passed, evicted or fenced is never executed.
 Rule 2.  A reservation that failed may be made again, as long as nothing newer was reserved.
-Rule 3.  What the host has given up (everything below its floor) is dropped before anything new is looked at.
+Rule 3.  What the host has given up (everything below its floor) is dropped before anything new is looked at; a result that is being
+         published is not, because the host remembers what it decided about it and will say so.
 Rule 4.  A new task always wins over the one that the user already holds; with nothing new, the same task may be read again.
 """
 
@@ -56,6 +57,11 @@ def raise_floor(data: IntakeData, event: Any) -> IntakeData:
     return evolve(data, floor=event.floor)
 
 
+def raise_floor_to_it(data: IntakeData, event: Any) -> IntakeData:
+    """Rule 3: a host has one task out, so below the one that it cancels nothing is wanted."""
+    return evolve(data, floor=event.seq)
+
+
 def pass_by(data: IntakeData, event: Any) -> IntakeData:
     """Rules 1 and 2: a newer sequence ends the second chance of an older one."""
     return evolve(data, highest=max(data.highest, event.seq), retry=0)
@@ -98,6 +104,7 @@ def handed(firing: Firing) -> Key:
     return found
 
 
+above_floor = atom("above_floor", of=lambda view, event: event.seq > view.own.data.floor)
 raises_floor = atom("raises_floor", of=lambda view, event: event.floor > view.own.data.floor)
 queued = atom("queued", reads=["ledger"], of=lambda view, event: view.ledger.first(LedgerState.QUEUED) is not None)
 open_ = atom("open", reads=["session"], of=lambda view, event: view.session.state is TrainerSessionState.READY)
@@ -125,6 +132,8 @@ def caller(firing: Firing) -> Hand:
 
 offer = signal("ledger", "task_ready", key=event_seq)
 hand = signal("ledger", "hand", key=oldest_queued, event=caller)
+stop_below = signal("ledger", "stop", key=below_floor)
+cancel = signal("ledger", "cancel", key=event_seq)
 take = signal("ledger", "take", key=handed)
 put_back = signal("ledger", "put_back", key=handed)
 nothing_to_take = effect("resolve take NOTHING", lambda f: Resolve("take", f.event.number, Outcome.NOTHING))
@@ -134,7 +143,7 @@ task_cancelled = send(CONTROL, TaskCancelled, epoch=session_epoch, seq=event_seq
 INTAKE = Machine(
     "intake", IntakeState, initial=S.IDLE, data=IntakeData,
     rows=[
-    Row("I1",  BOTH, "offer", raises_floor,  SAME, raise_floor, [signal("ledger", "cancel", key=below_floor), offer], "Rule 3"),
+    Row("I1",  BOTH, "offer", raises_floor,  SAME, raise_floor, [stop_below, offer], "Rule 3"),
     Row("I2",  BOTH, "offer", ~raises_floor, SAME, same, [offer], "nothing new is given up"),
     Row("I3",  BOTH, "reserved", always, SAME, pass_by, [], "Rule 1"),
     Row("I4",  BOTH, "skipped", always,  SAME, pass_by, [], "Rule 1: cancelled before it came, so it may not come any more"),
@@ -148,8 +157,9 @@ INTAKE = Machine(
     Row("I12", BOTH, "take", ~handed_to_caller, SAME, same, [nothing_to_take], "it was cancelled on the way: receive again"),
     Row("I13", BOTH, "given_up", handed_to_caller, SAME, same, [put_back], "not taken, so not begun: the next caller gets it"),
     Row("I14", BOTH, "taken", always, S.WORKING, hold, [], "the user holds it"),
-    Row("I15", BOTH, "cancel", always, SAME, same, [task_cancelled], "asked again, answered again"),
-    Row("I16", BOTH, "forget", always, S.IDLE, forget, [], "a new session counts from the start"),
+    Row("I15", BOTH, "cancel", above_floor,  SAME, raise_floor_to_it, [stop_below, cancel, task_cancelled], "Rule 3"),
+    Row("I16", BOTH, "cancel", ~above_floor, SAME, same, [cancel, task_cancelled], "asked again, answered again"),
+    Row("I17", BOTH, "forget", always, S.IDLE, forget, [], "a new session counts from the start"),
     ],
     ignore=[
     Ignore("receive", S.IDLE, "the caller waits", ~queued & open_),

@@ -1,0 +1,173 @@
+"""The receiver: one download of one payload, from being told to fetch it until its source may let go.
+
+Rule 1.  Whoever holds the whole payload says so, and goes on saying it until the source has heard: that is what settles a transfer.
+Rule 2.  A transfer that fails or stalls is taken up again where it stopped, a limited number of times.
+Rule 3.  A loss that is announced stops the download, also before it has begun; to a receiver that holds the payload already it
+         means nothing.
+Rule 4.  A payload that rides in its message has no source: it is only decoded.
+
+A host has one for the results that it wants itself, a trainer one for the task that is coming in; other receivers have their own.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from attrs import evolve, frozen
+
+from troth.spec import core
+from troth.spec import messages as m
+from troth.spec.core import CancelTransfer, Pull, TransferOutcome
+from troth.spec.emits import Firing, cancel_timer, effect, send, set_timer
+from troth.spec.engine import PartyCore
+from troth.spec.guards import always, atom
+from troth.spec.machine import SAME, Ignore, Machine, Row, keep
+from troth.spec.party import Party, To, happened, received, timer
+from troth.statemachines.shared.words import DATA, Deployment, own
+
+PARTY = "party"
+"""The local link from a receiver to the party that it fetches for."""
+
+
+class DownloadState(Enum):
+    """How far the download is."""
+
+    IDLE = "idle"
+    PULLING = "pulling"
+    HELD = "held"
+    DONE = "done"
+    LOST = "lost"
+    DROPPED = "dropped"
+
+
+S = DownloadState
+OVER = (S.DONE, S.LOST, S.DROPPED)
+
+
+@frozen(kw_only=True)
+class ReceiverConfig(Deployment):
+    """Which receiver this is, and in which session."""
+
+    epoch: int = 1
+    receiver: int = 0
+
+
+@frozen
+class DownloadData:
+    """The task whose payload it is, and how often it was tried."""
+
+    seq: int = 0
+    inline: bool = False
+    attempt: int = 0
+
+
+def begin(data: DownloadData, event: Any) -> DownloadData:  # noqa: ARG001
+    """The first try."""
+    return DownloadData(event.seq, event.inline, 1)
+
+
+def resume(data: DownloadData, event: Any) -> DownloadData:  # noqa: ARG001
+    """Rule 2."""
+    return evolve(data, attempt=data.attempt + 1)
+
+
+def note(data: DownloadData, event: Any) -> DownloadData:
+    """Rule 3: remember what must not be begun any more."""
+    return evolve(data, seq=event.seq)
+
+
+inline = atom("inline", of=lambda view, event: view.own.data.inline)
+complete = atom("complete", of=lambda view, event: event.outcome is TransferOutcome.COMPLETE)
+attempts_left = atom("attempts_left", of=lambda view, event: view.own.data.attempt < view.config.limits.pull_attempts)
+lost = atom("lost", of=lambda view, event: event.lost)
+
+
+def _epoch(firing: Firing) -> int:
+    return int(firing.view.config.epoch)
+
+
+def _receiver(firing: Firing) -> int:
+    return int(firing.view.config.receiver)
+
+
+def _key(firing: Firing) -> tuple[int, int]:
+    return firing.data.seq, _receiver(firing)
+
+
+HOLD = send(DATA, m.PayloadHeld, epoch=_epoch, seq=own("seq"), receiver=_receiver)
+ABANDON = send(DATA, m.PayloadAbandoned, epoch=_epoch, seq=own("seq"), receiver=_receiver)
+ARRIVED = send(PARTY, m.PayloadArrived, seq=own("seq"))
+MISSING = send(PARTY, m.PayloadLost, seq=own("seq"))
+
+pull = effect("pull", lambda f: Pull("payload", _key(f)))
+cut = effect("cancel transfer", lambda f: CancelTransfer("payload", _key(f)))
+stall = set_timer("stall", "transfer_stall_s")
+repeat = set_timer("stall", "result_retry_s")
+quiet = cancel_timer("stall")
+
+# fmt: off
+DOWNLOAD = Machine(
+    "download", DownloadState, initial=S.IDLE, final=OVER, data=DownloadData, timers=("stall",),
+    live={S.HELD: ("seq",), S.DONE: (), S.LOST: (), S.DROPPED: ()},
+    rows=[
+    Row("R1",  S.IDLE,    "fetch",    always, S.PULLING, begin, [pull, stall], "told to fetch"),
+    Row("R2",  S.PULLING, "progress", always, SAME, keep, [stall], "bytes move"),
+    Row("R3",  S.PULLING, "ended", complete & inline,  S.DONE, keep, [quiet, ARRIVED], "Rule 4"),
+    Row("R4",  S.PULLING, "ended", complete & ~inline, S.HELD, keep, [HOLD, ARRIVED, repeat], "Rule 1"),
+    Row("R5",  S.PULLING, "ended", ~complete & ~inline & attempts_left, SAME, resume, [pull, stall], "Rule 2"),
+    Row("R6",  S.PULLING, "ended", ~complete & ~inline & ~attempts_left, S.LOST, keep, [quiet, ABANDON, MISSING], "Rule 2: tried often enough"),
+    Row("R7",  S.PULLING, "ended", ~complete & inline, S.LOST, keep, [quiet, MISSING], "Rule 4: it cannot be decoded, and will not be better next time"),
+    Row("R8",  S.PULLING, "silence", attempts_left & ~inline,  SAME, resume, [cut, pull, stall], "Rule 2"),
+    Row("R9",  S.PULLING, "silence", ~attempts_left & ~inline, S.LOST, keep, [cut, ABANDON, MISSING], "Rule 2: tried often enough"),
+    Row("R10", S.PULLING, "silence", inline, S.LOST, keep, [cut, MISSING], "Rule 4: decoding does not end"),
+    Row("R11", S.PULLING, "gone", always, S.LOST, keep, [cut, quiet, MISSING], "the source offers it no more"),
+    Row("R12", S.PULLING, "drop", lost & ~inline,  S.LOST, keep, [cut, quiet, MISSING], "Rule 3"),
+    Row("R13", S.PULLING, "drop", ~lost & ~inline, S.DROPPED, keep, [cut, quiet, ABANDON], "nobody needs it any more"),
+    Row("R14", S.PULLING, "drop", inline, S.DROPPED, keep, [cut, quiet], "nobody needs it any more"),
+    Row("R15", S.IDLE,    "drop", lost,  S.LOST, note, [MISSING], "Rule 3: it must not be begun any more"),
+    Row("R16", S.IDLE,    "drop", ~lost, S.DROPPED, note, [], "Rule 3: it must not be begun any more"),
+    Row("R17", S.HELD,    "silence", always, SAME, keep, [HOLD, repeat], "Rule 1"),
+    Row("R18", S.HELD,    "released", always, S.DONE, keep, [quiet], "Rule 1: the source has heard"),
+    Row("R19", S.HELD,    "gone", always, S.DONE, keep, [quiet], "Rule 3"),
+    Row("R20", S.HELD,    "drop", always, S.DONE, keep, [quiet], "Rule 3"),
+    ],
+    ignore=[
+    Ignore("fetch", (S.PULLING, S.HELD), "told twice"),
+    Ignore("fetch", OVER, "Rule 3, or told twice"),
+    Ignore(("progress", "ended"), (S.IDLE, S.HELD, *OVER), "bytes that were still under way"),
+    Ignore("silence", (S.IDLE, *OVER), "no wait is under way"),
+    Ignore(("gone", "released"), (S.IDLE, *OVER), "over already, or not begun"),
+    Ignore("released", S.PULLING, "an answer to nothing that was said"),
+    Ignore("drop", OVER, "over already"),
+    ],
+)
+# fmt: on
+
+RECEIVER = Party(
+    "receiver",
+    config=ReceiverConfig,
+    machines=[DOWNLOAD],
+    routes=[
+        received(m.FetchPayload, To("download", "fetch"), link=PARTY),
+        received(m.DropPayload, To("download", "drop"), link=PARTY),
+        received(m.PayloadReleased, To("download", "released"), link=DATA),
+        received(m.PayloadGone, To("download", "gone"), link=DATA),
+        happened(core.TransferProgressed("payload", (1, 0)), To("download", "progress")),
+        happened(core.TransferEnded("payload", (1, 0), TransferOutcome.COMPLETE), To("download", "ended")),
+        timer("stall", To("download", "silence")),
+    ],
+    observe={
+        "pulling": lambda view: view.download.state is DownloadState.PULLING,
+        "holds": lambda view: view.download.state in (DownloadState.HELD, DownloadState.DONE),
+        "lost": lambda view: view.download.state is DownloadState.LOST,
+        "over": lambda view: view.download.state in OVER,
+    },
+)
+
+
+class Receiver(PartyCore):
+    """One download's core."""
+
+    def __init__(self, config: ReceiverConfig | None = None, **options: Any) -> None:
+        super().__init__(RECEIVER, config, **options)
