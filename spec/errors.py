@@ -51,6 +51,10 @@ class CoreError(TrothError):
     """A core was driven or declared so that it cannot go on: a full family, endless signals, a timer left behind."""
 
 
+class UnknownMachine(TrothError):
+    """A machine was asked for by a name that none has."""
+
+
 class CodecError(TrothError):
     """A value cannot be written to a trace, or not be read from one."""
 
