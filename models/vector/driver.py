@@ -1,0 +1,189 @@
+"""The vector search: one process at first, two when the frontier is wide enough to be worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+
+import numpy as np
+
+from troth.models.exploration import Ending, Exploration, Limits, Reporter, Ticker
+from troth.models.properties import Property
+from troth.models.system import State, System
+from troth.models.vector.expander import Expander
+from troth.models.vector.findings import Watch
+from troth.models.vector.groups import Outgrown
+from troth.models.vector.layout import Layout, Words, joined, taken
+from troth.models.vector.memory import SHARE, available_bytes, tune_allocator
+from troth.models.vector.table import Table
+
+CHUNK = 1 << 15
+"""States expanded at a time: their temporaries stay in a core's cache."""
+
+
+class VectorLevels:
+    """The states of each depth, packed."""
+
+    def __init__(self, expander: Expander) -> None:
+        self.expander = expander
+        self.levels: list[list[Words]] = []
+        """For each depth, the parts that were found by different workers."""
+
+    def predecessors(self, depth: int, target: State) -> list[State]:
+        """By expanding the level again."""
+        layout = self.expander.layout
+        wanted = [int(word[0]) for word in layout.pack_one(target)]
+        found: set[State] = set()
+        for part in self.levels[depth]:
+            for chunk in chunks(part):
+                hits: list[int] = []
+
+                def sink(rows: object, states: Words, symbols: object, hits: list[int] = hits) -> None:  # noqa: ARG001
+                    same = states[0] == np.uint64(wanted[0])
+                    for word in range(1, len(states)):
+                        same &= states[word] == np.uint64(wanted[word])
+                    if isinstance(rows, np.ndarray):
+                        hits += rows[same].tolist()
+
+                self.expander.expand(chunk, sink, rows=True)
+                found |= {layout.unpack_one(chunk, row) for row in hits}
+        if depth + 1 < len(self.levels) and not found:
+            raise AssertionError("a state without a predecessor")
+        return sorted(found)
+
+    def repack(self, old: Layout, new: Layout) -> None:
+        """Take over a new layout."""
+        self.levels = [[old.repacked(part, new) for part in level] for level in self.levels]
+
+
+def chunks(states: Words, size: int = CHUNK) -> list[Words]:
+    """Pieces of at most ``size`` states."""
+    return [tuple(word[low : low + size] for word in states) for low in range(0, len(states[0]), size)]
+
+
+class Batch:
+    """A buffer for the successors of one chunk."""
+
+    def __init__(self, words: int) -> None:
+        self.words = words
+        self.parts: list[Words] = []
+        self.size = 0
+
+    def sink(self, rows: object, states: Words, symbols: object) -> None:  # noqa: ARG002
+        """Keep successors."""
+        self.parts.append(states)
+        self.size += len(states[0])
+
+    def all(self) -> Words:
+        """Everything kept."""
+        return joined(self.parts, self.words)
+
+
+class VectorSearch:
+    """One search in one process."""
+
+    def __init__(self, system: System, properties: Sequence[Property], limits: Limits, report: Reporter | None) -> None:
+        tune_allocator()
+        self.system = system
+        self.limits = limits
+        self.expander = Expander(system)
+        self.watch = Watch(system, properties)
+        self.found = Exploration(engine="vector")
+        self.levels = VectorLevels(self.expander)
+        self.found.levels = self.levels
+        self.ticker = Ticker(report)
+        self.max_bytes = limits.max_bytes or int(available_bytes() * SHARE)
+        self.table = self._table()
+        self.depth = 0
+        self.level_bytes = 0
+
+    def _table(self) -> Table:
+        words = self.expander.layout.words
+        return Table(words, self.max_bytes // (8 * words) * 3 // 4)
+
+    def run(self) -> Exploration:
+        """Search until everything is seen or a limit is reached."""
+        started = perf_counter()
+        front = joined([self.table.insert(self.expander.layout.pack_one(self.system.initial)), self.table.flush()], self.expander.layout.words)
+        while len(front[0]):
+            self.levels.levels.append([front])
+            self.level_bytes += len(front[0]) * 8 * len(front)
+            self.found.depth = self.depth
+            front = self._level(front)
+            self.found.states = self.table.count
+            ending = self.watch.settle(self.found, self.depth, stop=self.limits.stop_at_violation) or self._limit(front)
+            if ending is not None:
+                self.found.ending = ending
+                break
+            self.depth += 1
+        self.found.seconds = perf_counter() - started
+        return self.found
+
+    def _limit(self, front: Words) -> Ending | None:
+        if not len(front[0]):
+            return None
+        if self.limits.max_states is not None and self.table.count > self.limits.max_states:
+            return Ending.STATES
+        if self.table.full or self.table.bytes + self.level_bytes > self.max_bytes:
+            return Ending.MEMORY
+        return None
+
+    def _level(self, front: Words) -> Words:
+        """Look at and expand one level; return the next."""
+        new: list[Words] = []
+        at, size = 0, len(front[0])
+        while at < size:
+            chunk = tuple(word[at : at + CHUNK] for word in front)
+            try:
+                batch = self._chunk(chunk)
+            except Outgrown:
+                front, new = self._relayout(new, at, size)
+                continue
+            at += len(chunk[0])
+            new.append(self.table.insert(batch))
+            self.ticker.tick("exploring", self.table.count, self.found.edges, size, self.depth)
+        new.append(self.table.flush())
+        return joined(new, self.expander.layout.words)
+
+    def _relayout(self, new: list[Words], at: int, size: int) -> tuple[Words, list[Words]]:  # noqa: ARG002
+        """Plan anew, and repack everything if fields moved; return the present level and the part of the next that is known."""
+        late = self.table.flush()
+        new = [*new, late]
+        old = self.expander.relayout()
+        layout = self.expander.layout
+        if layout is not old:
+            new = [old.repacked(part, layout) for part in new]
+            seen = self.table.all()
+            self.table = self._table()
+            for piece in chunks(seen):
+                self.table.insert(old.repacked(piece, layout))
+            self.table.flush()
+            self.levels.repack(old, layout)
+        return self.levels.levels[-1][0], new
+
+    def _chunk(self, chunk: Words) -> Words:
+        """Look at and expand one chunk; nothing is counted unless all of it succeeds."""
+        layout, watch = self.expander.layout, self.watch
+        batch = Batch(layout.words)
+        pairs: list[tuple[Words, Words]] = []
+
+        def both(rows: object, states: Words, symbols: object) -> None:
+            batch.sink(rows, states, symbols)
+            if isinstance(rows, np.ndarray):
+                pairs.append((taken(chunk, rows), states))
+
+        wants = watch.wants_steps
+        counts = self.expander.expand(chunk, both if wants else batch.sink, rows=wants, degree=watch.wants_ends)
+        watch.look(layout, chunk)
+        for before, after in pairs:
+            watch.look_at_steps(layout, before, after)
+        if counts.degree is not None:
+            watch.look_at_ends(layout, chunk, counts.degree)
+        self.found.edges += counts.edges
+        self.found.truncated += counts.cut
+        return batch.all()
+
+
+def explore(system: System, properties: Sequence[Property], limits: Limits, *, report: Reporter | None = None) -> Exploration:
+    """Search every reachable state with the vector engine. Same counts and findings as ``scalar.explore``."""
+    return VectorSearch(system, properties, limits, report).run()
