@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth.models.system import DONE, NOWHERE, TRUNCATED, System
-from troth.models.vector.groups import EDGE_SHIFT, ENTRY_MASK, MISSING, Filler, Group, Pending, plan_groups
+from troth.models.vector.groups import EDGE_SHIFT, ENTRY_MASK, MISSING, Filler, Group, Outgrown, Pending, plan_groups, together
 from troth.models.vector.layout import Ints, Layout, Words, joined, plan, taken
 from troth.models.vector.stages import Stage
 
@@ -43,18 +43,25 @@ class Expander:
     def _planned(self) -> Layout:
         return plan([table.component.name for table in self.system.components], self.counts())
 
-    def _plan(self) -> None:
+    def _plan(self, kept: Sequence[Group] = ()) -> None:
         counts = self.counts()
+        known = {(g.components, tuple(g.roots)): g for g in kept}
         self.groups: list[Group] = plan_groups(self.system, counts, self.layout.words, self.roots)
+        for group in self.groups:
+            old = known.get((group.components, tuple(group.roots)))
+            if old is not None:
+                group.take_over(old)
         self.filler = Filler(self.system, self.stages, self.layout, labelled=self.labelled)
         self.used = sorted({c for group in self.groups for c in group.components})
 
     def relayout(self) -> Layout:
         """Plan fields and groups anew; return the layout as it was, for repacking."""
         old = self.layout
-        if not old.fits(self.counts()):
+        if old.fits(self.counts()):
+            self._plan(self.groups)
+        else:
             self.layout = self._planned()
-        self._plan()
+            self._plan()
         return old
 
     def adopt(self, layout: Layout) -> None:
@@ -78,26 +85,27 @@ class Expander:
         left: list[Pending] = []
         for group in self.groups:
             keys = group.keys(columns)
-            info = np.take(group.info, keys)
-            if info.max() == MISSING:
-                self.filler.fill(group, np.unique(keys[info == MISSING]))
-                info = np.take(group.info, keys)
+            place = np.take(group.index, keys)
+            if place.min() == MISSING:
+                self.filler.fill(group, np.unique(keys[place == MISSING]))
+                place = np.take(group.index, keys)
+            info = np.take(group.info, place)
             edges = info >> EDGE_SHIFT
             counts.edges += int(edges.sum(dtype=np.int64))
             if counts.degree is not None:
                 counts.degree += edges
             if group.has_cut:
-                cut = np.take(group.cut, keys)
+                cut = np.take(group.cut, place)
                 counts.cut += int(cut.sum(dtype=np.int64))
                 if counts.degree is not None:
                     counts.degree += cut
-            self._apply(group, states, keys, info & ENTRY_MASK, sink, left, rows=rows or degree)
+            self._apply(group, states, place, info & ENTRY_MASK, sink, left, rows=rows or degree)
         if left:
             self._finish(left, sink, counts, rows=rows)
         return counts
 
     def _apply(
-        self, group: Group, states: Words, keys: Ints, count: NDArray[np.uint32], sink: Sink, left: list[Pending], *, rows: bool
+        self, group: Group, states: Words, keys: NDArray[np.int32], count: NDArray[np.uint32], sink: Sink, left: list[Pending], *, rows: bool
     ) -> None:
         """Every entry of every state's joint state: plane by plane, on the states that still have one."""
         source: NDArray[np.intp] | None = None
@@ -133,10 +141,7 @@ class Expander:
     def _finish(self, left: Sequence[Pending], sink: Sink, counts: Counts, *, rows: bool) -> None:
         """Run half-done actions to their end."""
         words = self.layout.words
-        pending = Pending(
-            np.concatenate([p.rows for p in left]), joined([p.states for p in left], words), np.concatenate([p.symbols for p in left])
-        )
-        over, _ = self.filler.run(pending, None)
+        over, _ = self.filler.run(together(left, words), None)
         for part in over:
             cut = part.symbols == TRUNCATED
             if counts.degree is not None:

@@ -9,7 +9,7 @@ still count as edges. An entry whose next item is for a component outside the gr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from attrs import define, field
@@ -19,12 +19,14 @@ from troth.models.system import DONE, NOWHERE, TRUNCATED, System
 from troth.models.vector.layout import Ints, Layout, Words, bits, joined, taken
 from troth.models.vector.stages import Stage
 
-JOINT_BITS = 16
-"""Bits of joint local state up to which actions are grouped; tables of this size stay in a core's cache."""
-MISSING = np.uint32(0xFFFFFFFF)
+JOINT_BITS = 20
+"""Bits of joint local state up to which actions are grouped. Only joint states that are reached take a row."""
+MISSING = -1
 EDGE_SHIFT = np.uint32(16)
 ENTRY_MASK = np.uint32(0xFFFF)
 MOST = 0x7FFF
+
+_T = TypeVar("_T", bound=np.generic)
 
 
 class Outgrown(Exception):
@@ -39,6 +41,20 @@ class Pending(NamedTuple):
     symbols: NDArray[np.int32]
 
 
+def together(parts: Sequence[Pending], words: int) -> Pending:
+    """Several batches as one."""
+    if len(parts) == 1:
+        return parts[0]
+    rows = np.concatenate([p.rows for p in parts])
+    return Pending(rows, joined([p.states for p in parts], words), np.concatenate([p.symbols for p in parts]))
+
+
+def _longer(array: NDArray[_T], size: int) -> NDArray[_T]:
+    longer = np.zeros(size, array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
 @define(eq=False)
 class Group:
     """The table of one group. ``places`` says where each component's number sits in the joint key."""
@@ -49,21 +65,48 @@ class Group:
     roots: list[int]
     size: int
     words: int
-    info: NDArray[np.uint32] = field(init=False)
-    """For each joint state: edges that are complete (high half) and entries (low half), or ``MISSING``."""
-    cut: NDArray[np.uint16] = field(init=False)
-    """For each joint state: edges that a bound cut off."""
+    index: NDArray[np.int32] = field(init=False)
+    """Joint key to row, or ``MISSING``."""
+    used: int = 0
+    known: list[Ints] = field(factory=list)
+    """The keys of the rows, in the order of the rows."""
+    info: NDArray[np.uint32] = field(factory=lambda: np.zeros(0, np.uint32))
+    """For each row: edges that are complete (high half) and entries (low half)."""
+    cut: NDArray[np.uint16] = field(factory=lambda: np.zeros(0, np.uint16))
+    """For each row: edges that a bound cut off."""
     has_cut: bool = False
-    open: NDArray[np.bool_] = field(init=False)
-    """For each joint state: whether some entry ends in a symbol."""
     planes: list[Words] = field(factory=list)
     symbols: list[NDArray[np.int32]] = field(factory=list)
     has_symbols: bool = False
 
     def __attrs_post_init__(self) -> None:
-        self.info = np.full(self.size, MISSING, np.uint32)
-        self.cut = np.zeros(self.size, np.uint16)
-        self.open = np.zeros(self.size, np.bool_)
+        self.index = np.full(self.size, MISSING, np.int32)
+
+    def rows(self, keys: Ints) -> Ints:
+        """New rows for these joint keys."""
+        first, self.used = self.used, self.used + len(keys)
+        if self.used > len(self.info):
+            room = max(256, 2 * self.used)
+            self.info = _longer(self.info, room)
+            self.cut = _longer(self.cut, room)
+            self.planes = [tuple(_longer(word, room) for word in plane) for plane in self.planes]
+            self.symbols = [_longer(plane, room) for plane in self.symbols]
+        found = np.arange(first, self.used)
+        self.index[keys] = found
+        self.known.append(keys)
+        return found
+
+    def take_over(self, old: Group) -> None:
+        """Use the rows of the same group as it was before components got wider keys; their packed fields must not have moved."""
+        for keys in old.known:
+            new = np.zeros(len(keys), np.int64)
+            for before, mask, after in zip(old.places, old.masks, self.places, strict=True):
+                new |= (keys >> before & mask) << after
+            self.known.append(new)
+        if self.known:
+            self.index[np.concatenate(self.known)] = np.arange(old.used)
+        self.used, self.info, self.cut, self.has_cut = old.used, old.info, old.cut, old.has_cut
+        self.planes, self.symbols, self.has_symbols = old.planes, old.symbols, old.has_symbols
 
     def keys(self, columns: Sequence[Ints | None]) -> Ints:
         """Joint keys from the columns of the group's components."""
@@ -78,18 +121,18 @@ class Group:
             raise AssertionError("a group without components")
         return key
 
-    def put(self, keys: Ints, place: Ints, differences: Words, symbols: NDArray[np.int32]) -> None:
-        """Enter entry number ``place`` of each key."""
+    def put(self, rows: Ints, place: Ints, differences: Words, symbols: NDArray[np.int32]) -> None:
+        """Enter entry number ``place`` of each row."""
         for plane in range(len(self.planes), int(place.max()) + 1 if len(place) else 0):
-            self.planes.append(tuple(np.zeros(self.size, np.uint64) for _ in range(self.words)))
-            self.symbols.append(np.zeros(self.size, np.int32))
+            self.planes.append(tuple(np.zeros(len(self.info), np.uint64) for _ in range(self.words)))
+            self.symbols.append(np.zeros(len(self.info), np.int32))
             if plane > MOST:
                 raise AssertionError("too many entries for one joint state")
         for plane in range(len(self.planes)):
             here = np.flatnonzero(place == plane)
             if not len(here):
                 continue
-            where = keys[here]
+            where = rows[here]
             for word in range(self.words):
                 self.planes[plane][word][where] = differences[word][here]
             self.symbols[plane][where] = symbols[here]
@@ -98,7 +141,7 @@ class Group:
 def plan_groups(system: System, counts: Sequence[int], words: int, roots: Sequence[int]) -> list[Group]:
     """Which actions are grouped: each with as many of the components it is likely to touch as fit, then merged while they fit."""
     width = [key_bits(count) for count in counts]
-    sets: list[tuple[frozenset[int], list[int]]] = []
+    by_components: dict[frozenset[int], list[int]] = {}
     for action, root in zip(system.actions, roots, strict=True):
         head = system.heads[root]
         chosen, used = {head}, width[head]
@@ -106,8 +149,8 @@ def plan_groups(system: System, counts: Sequence[int], words: int, roots: Sequen
             if component not in chosen and used + width[component] <= JOINT_BITS:
                 chosen.add(component)
                 used += width[component]
-        sets.append((frozenset(chosen), [root]))
-    sets = _merged(sets, width)
+        by_components.setdefault(frozenset(chosen), []).append(root)
+    sets = _merged(list(by_components.items()), width)
     groups = []
     for chosen_, members in sets:
         components = tuple(sorted(chosen_))
@@ -146,7 +189,7 @@ def _merged(sets: list[tuple[frozenset[int], list[int]]], width: Sequence[int]) 
 def key_bits(count: int) -> int:
     """Bits for a component in joint keys: one more than needed when it is about to need it."""
     needed = bits(count)
-    return needed + 1 if count > 8 and count * 8 > 7 << needed else needed
+    return needed + 1 if count > 8 and count * 4 > 3 << needed else needed
 
 
 class Filler:
@@ -198,7 +241,8 @@ class Filler:
         outside: list[Pending] = []
         todo = [pending]
         while todo:
-            batch = todo.pop()
+            batch = together(todo, self.layout.words)
+            todo = []
             heads = self.head_of(batch.symbols)
             for head in np.flatnonzero(np.bincount(heads + 1)).tolist():
                 component = head - 1
@@ -215,14 +259,10 @@ class Filler:
     def fill(self, group: Group, keys: Ints) -> None:
         """Work out the entries of these joint states (each once)."""
         start = self._states(group, keys)
-        rows = np.arange(len(keys))
-        over: list[Pending] = []
-        outside: list[Pending] = []
-        within = frozenset(group.components)
-        for root in group.roots:
-            done, left = self.run(Pending(rows, start, np.full(len(keys), root, np.int32)), within)
-            over += done
-            outside += left
+        # All roots at once: a fill of few keys costs as many numpy calls as one of many.
+        rows = np.repeat(np.arange(len(keys)), len(group.roots))
+        symbols = np.tile(np.array(group.roots, np.int32), len(keys))
+        over, outside = self.run(Pending(rows, taken(start, rows), symbols), frozenset(group.components))
         self._enter(group, keys, start, over, outside)
 
     def _states(self, group: Group, keys: Ints) -> Words:
@@ -234,6 +274,7 @@ class Filler:
 
     def _enter(self, group: Group, keys: Ints, start: Words, over: list[Pending], outside: list[Pending]) -> None:
         words = self.layout.words
+        own = group.rows(keys)
         edges = np.zeros(len(keys), np.int64)
         rows = [np.empty(0, np.intp)]
         differences: list[Words] = [tuple(np.empty(0, np.uint64) for _ in range(words))]
@@ -242,7 +283,7 @@ class Filler:
             cut = part.symbols == TRUNCATED
             if cut.any():
                 group.has_cut = True
-                np.add.at(group.cut, keys[part.rows[cut]], 1)
+                np.add.at(group.cut, own[part.rows[cut]], 1)
             kept = np.flatnonzero(~cut)
             rows.append(part.rows[kept])
             moved = taken(part.states, kept)
@@ -259,12 +300,10 @@ class Filler:
         place = np.arange(len(all_rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         if edges.max(initial=0) > MOST or counts.max(initial=0) > MOST:
             raise AssertionError("too many edges for one joint state")
-        group.put(keys[all_rows], place, all_moved, all_symbols)
+        group.put(own[all_rows], place, all_moved, all_symbols)
         left = all_symbols != DONE if not self.labelled else self.head_of(all_symbols) != NOWHERE
-        if left.any():
-            group.has_symbols = True
-            group.open[keys[all_rows[left]]] = True
-        group.info[keys] = (edges.astype(np.uint32) << EDGE_SHIFT) | counts.astype(np.uint32)
+        group.has_symbols |= bool(left.any())
+        group.info[own] = (edges.astype(np.uint32) << EDGE_SHIFT) | counts.astype(np.uint32)
 
 
 def _distinct(rows: NDArray[np.intp], moved: Words, symbols: NDArray[np.int32]) -> tuple[NDArray[np.intp], Words, NDArray[np.int32]]:
