@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import attrs
@@ -85,8 +86,9 @@ class Lamp(Enum):
     BROKEN = "broken"
 
 
+@cache
 def asks(name: str) -> Atom:
-    """An atom that reads the bit of that name from the payload of a call."""
+    """An atom that reads the bit of that name from the payload of a call; asked twice for a name, the same atom."""
     return atom(name, of=lambda view, event: name in event.payload)
 
 
