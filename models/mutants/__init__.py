@@ -1,0 +1,1 @@
+"""Mutants: what the properties would not notice if it were gone."""

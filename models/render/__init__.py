@@ -1,0 +1,1 @@
+"""Counterexamples for people and programs: text, mermaid, JSON, and a page with drawings."""
