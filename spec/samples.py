@@ -7,6 +7,8 @@ from typing import Any, TypeVar, cast, get_type_hints
 
 import attrs
 
+from troth.spec.errors import BadRow
+
 T = TypeVar("T")
 
 KEY = 1
@@ -15,19 +17,21 @@ KEY = 1
 
 def sample(cls: type[T]) -> T:
     """An instance of the attrs class ``cls`` in which every field has its smallest value."""
+    if not attrs.has(cls):
+        raise BadRow(f"{cls.__name__}: a message or payload must be a frozen attrs class")
     hints = get_type_hints(cls)
-    fields = attrs.fields(cast("type[attrs.AttrsInstance]", cls))
-    return cls(**{f.name: smallest(hints[f.name], f) for f in fields if f.init})
+    fields = [f for f in attrs.fields(cast("type[attrs.AttrsInstance]", cls)) if f.init]
+    return cls(**{f.alias or f.name: smallest(cls, hints[f.name], f) for f in fields})
 
 
-def smallest(hint: Any, f: attrs.Attribute[Any]) -> Any:
-    """The smallest value a field may have: its lower bound, ``False``, or the first member."""
+def smallest(cls: type, hint: Any, f: attrs.Attribute[Any]) -> Any:
+    """The smallest value a field may have: its lower bound, ``False``, or the first member; else its default."""
     if isinstance(hint, type) and issubclass(hint, Enum):
         return next(iter(hint))
     if hint is bool:
         return False
     if hint is int:
         return int(f.metadata.get("low", 0))
-    if f.default is not attrs.NOTHING and not isinstance(f.default, attrs.Factory):  # type: ignore[arg-type]
-        return f.default
-    raise TypeError(f"field {f.name!r}: no sample of {hint!r} is known; use int, bool or an Enum, or give a default")
+    if f.default is attrs.NOTHING or type(f.default) is type(attrs.Factory(list)):
+        raise BadRow(f"{cls.__name__}.{f.name}: no sample of {hint!r} is known; use int, bool or an enum, or give a default")
+    return f.default

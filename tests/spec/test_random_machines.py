@@ -11,7 +11,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from enum import Enum
 from itertools import combinations, product
+from typing import Any
 
+import pytest
 import transitions
 from attrs import evolve, frozen
 from hypothesis import event, given, reject, settings
@@ -192,6 +194,17 @@ def test_one_transitions_machine_serves_every_core_of_a_declaration() -> None:
     assert isinstance(shared.machine, transitions.Machine)
     assert shared.fire(S.P, "s", 0)[1] is S.Q
     assert shared.machine.models == []
+
+
+@pytest.mark.parametrize("interpreter", [Table, Transitions])
+def test_a_mutant_with_a_hole_shows_it_where_it_is_met(interpreter: Any) -> None:
+    """Whichever interpreter falls into it."""
+    whole = build([Part(s, "s", always, t, ignore=True) for s, t in zip(S, (S.Q, S.R, S.P), strict=True)])
+    broken = evolve(whole, rows=whole.rows[1:], validate=False)
+
+    assert interpreter(broken).fire(S.Q, "s", 0)[1] is S.R
+    with pytest.raises(Hole, match="S.P has no entry for 's' under valuation 0"):
+        interpreter(broken).fire(S.P, "s", 0)
 
 
 def test_a_trigger_may_be_called_anything() -> None:

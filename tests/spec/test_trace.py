@@ -19,6 +19,7 @@ from troth.spec.core import Key, Message
 from troth.spec.errors import CodecError, TraceError
 from troth.spec.fingerprint import DIGEST_HEX, declaration_hash, state_digest
 from troth.spec.trace import Header, Record, header_line, limits_of, read, read_header, read_record, record_line
+from troth.statemachines import PARTIES
 
 
 class Colour(Enum):
@@ -137,6 +138,39 @@ def test_every_message_of_the_protocol_can_be_traced() -> None:
             except ValueError:  # an abstract base, whose smallest values are not those of a subclass
                 continue
             assert codec.decode_event(codec.encode_event(received)) == received
+
+
+def test_a_codec_knows_what_the_declarations_name() -> None:
+    """Messages that are sent and received, payloads, outcomes, and what is in them; modules and classes add the rest."""
+    codec = Codec.of(PARTIES.values(), messages, Colour)
+
+    assert set(Codec.of([TURNSTILE_PARTY]).classes) == {"TransferOutcome", "ProcessSignal"}
+    assert {"TaskReady", "FailReason", "SendArguments", "Outcome", "Colour"} <= set(codec.classes)
+    assert set(Codec.of(PARTIES.values()).classes) <= set(codec.classes)
+
+
+def test_a_field_that_no_trace_can_carry_is_named() -> None:
+    """A list could be changed after it was written."""
+
+    @frozen(kw_only=True)
+    class Loose(Message):
+        items: list[int] = attrs.field(factory=list)
+
+    codec = Codec([Loose])
+    event = {"is": "Received", "link": "w", "message": {"is": "Loose", "items": []}}
+    with pytest.raises(CodecError, match=r"event.message.items: the annotation list\[int\] is not one that a trace can carry"):
+        codec.decode_event(event)
+    with pytest.raises(CodecError, match="dict: only attrs classes and enums can be in a trace"):
+        Codec([dict])
+
+
+def test_a_tuple_is_as_long_as_it_must_be() -> None:
+    """And is a list in JSON."""
+    event: Any = CODEC.encode_event(Received("w", Rich()))
+    for pair, says in (([1], "must be a list of 2, got 1"), (7, "must be a list, got 7"), ([1, 2], r"pair\[1\]: must be bool, got 2")):
+        event["message"]["pair"] = pair
+        with pytest.raises(CodecError, match=says):
+            CODEC.decode_event(event)
 
 
 def test_a_line_is_what_the_design_says() -> None:
