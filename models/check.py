@@ -116,7 +116,7 @@ def check(
 ) -> CheckResult:
     """Check ``world``; ``properties`` names the ids to check (default: all). Raises ``WorldError`` and the like for a broken world.
 
-    ``liveness`` decides the liveness properties after the search; without it they are ``unknown``.
+    ``liveness`` decides the liveness properties once the search is complete; by default ``troth.models.liveness.decide``.
     """
     started = perf_counter()
     system = world.system()
@@ -130,8 +130,10 @@ def check(
     found = explore(system, claims, limits, symmetry=symmetry, report=report, engine=engine)
     results = {p.id: _decided(system, p, found, symmetry) for p in claims if p.kind not in LIVENESS}
     live = [p for p in claims if p.kind in LIVENESS]
-    if live and liveness is not None and found.ending is Ending.COMPLETE and not found.truncated:
-        results |= {r.property.id: r for r in liveness(world, found, live, limits, report)}
+    if live and found.ending is Ending.COMPLETE and not found.truncated:
+        from troth.models.liveness import decide  # noqa: PLC0415 - it builds on this module
+
+        results |= {r.property.id: r for r in (liveness or decide)(world, found, live, limits, report)}
     for claim in live:
         if claim.id not in results:
             results[claim.id] = PropertyResult(claim, Verdict.UNKNOWN, reason=_unfinished(found) or "liveness was not checked")

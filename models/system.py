@@ -148,6 +148,8 @@ class Tabulated:
         self.numbers: dict[Hashable, int] = {}
         self.calls: dict[tuple[int, int], tuple[Branch, ...]] = {}
         self.seconds = 0.0
+        self.frozen = False
+        """While several processes search, none of them may number a state on its own: ``number`` then gives ``NOWHERE`` for a new one."""
         self._observed: dict[int, Mapping[str, bool | int]] = {}
         self._digests: dict[int, int] = {}
         self.number(component.initial)
@@ -156,6 +158,8 @@ class Tabulated:
         """The number of a local state, given on first sight."""
         found = self.numbers.get(state)
         if found is None:
+            if self.frozen:
+                return NOWHERE
             found = self.numbers[state] = len(self.states)
             self.states.append(state)
         return found
@@ -254,7 +258,9 @@ class System:
         table = self.components[component]
         found = table.calls.get((local, item))
         if found is None:
-            found = table.calls[local, item] = self._tabulate(table, local, item)
+            found = self._tabulate(table, local, item)
+            if not table.frozen or all(branch.target != NOWHERE for branch in found):
+                table.calls[local, item] = found
         return found
 
     def _tabulate(self, table: Tabulated, local: int, item: int) -> tuple[Branch, ...]:
@@ -290,7 +296,9 @@ class System:
         """What a symbol may become in a local state of its head: pairs (new local state, new symbol)."""
         found = self._resolved.get((symbol, local))
         if found is None:
-            found = self._resolved[symbol, local] = self._resolve(symbol, local)
+            found = self._resolve(symbol, local)
+            if all(target != NOWHERE for target, _ in found):
+                self._resolved[symbol, local] = found
         return found
 
     def _resolve(self, symbol: int, local: int) -> tuple[tuple[int, int], ...]:
@@ -357,6 +365,11 @@ class System:
     def spelled(self, state: State) -> dict[str, str]:
         """A global state for a reader: component name to local state."""
         return {t.component.name: t.component.spelled(t.states[n]) for t, n in zip(self.components, state, strict=True)}
+
+    def freeze(self, *, frozen: bool) -> None:
+        """Allow or forbid new local state numbers; see ``Tabulated.frozen``."""
+        for table in self.components:
+            table.frozen = frozen
 
     @property
     def tabulation_s(self) -> float:

@@ -10,15 +10,16 @@ import numpy as np
 from troth.models.exploration import Ending, Exploration, Limits, Reporter, Ticker
 from troth.models.properties import Property
 from troth.models.system import State, System
-from troth.models.vector.expander import Expander
+from troth.models.vector.expander import Counts, Expander
 from troth.models.vector.findings import Watch
 from troth.models.vector.groups import Outgrown
-from troth.models.vector.layout import Layout, Words, joined, taken
+from troth.models.vector.layout import CHUNK, Layout, Words, chunks, joined, taken
 from troth.models.vector.memory import SHARE, available_bytes, tune_allocator
+from troth.models.vector.parallel import Team, can_fork
 from troth.models.vector.table import Table
 
-CHUNK = 1 << 15
-"""States expanded at a time: their temporaries stay in a core's cache."""
+FORK_FRONTIER = 1 << 15
+"""States of a level from which on a second process pays."""
 
 
 class VectorLevels:
@@ -54,11 +55,6 @@ class VectorLevels:
     def repack(self, old: Layout, new: Layout) -> None:
         """Take over a new layout."""
         self.levels = [[old.repacked(part, new) for part in level] for level in self.levels]
-
-
-def chunks(states: Words, size: int = CHUNK) -> list[Words]:
-    """Pieces of at most ``size`` states."""
-    return [tuple(word[low : low + size] for word in states) for low in range(0, len(states[0]), size)]
 
 
 class Batch:
@@ -98,14 +94,24 @@ class VectorSearch:
         self.level_bytes = 0
 
     def _table(self) -> Table:
+        return self.new_table(1)
+
+    def new_table(self, workers: int) -> Table:
+        """An empty table that may take its share of the memory."""
         words = self.expander.layout.words
-        return Table(words, self.max_bytes // (8 * words) * 3 // 4)
+        return Table(words, self.max_bytes // (8 * words * workers) * 3 // 4)
 
     def run(self) -> Exploration:
         """Search until everything is seen or a limit is reached."""
         started = perf_counter()
         front = joined([self.table.insert(self.expander.layout.pack_one(self.system.initial)), self.table.flush()], self.expander.layout.words)
         while len(front[0]):
+            if self.limits.workers > 1 and len(front[0]) >= FORK_FRONTIER and can_fork():
+                front, ending = Team(self, self.limits.workers).run(front)
+                if ending is not None:
+                    self.found.ending = ending
+                    break
+                continue
             self.levels.levels.append([front])
             self.level_bytes += len(front[0]) * 8 * len(front)
             self.found.depth = self.depth
@@ -135,11 +141,13 @@ class VectorSearch:
         while at < size:
             chunk = tuple(word[at : at + CHUNK] for word in front)
             try:
-                batch = self._chunk(chunk)
+                batch, counts = self.chunk(chunk)
             except Outgrown:
                 front, new = self._relayout(new, at, size)
                 continue
             at += len(chunk[0])
+            self.found.edges += counts.edges
+            self.found.truncated += counts.cut
             new.append(self.table.insert(batch))
             self.ticker.tick("exploring", self.table.count, self.found.edges, size, self.depth)
         new.append(self.table.flush())
@@ -161,8 +169,8 @@ class VectorSearch:
             self.levels.repack(old, layout)
         return self.levels.levels[-1][0], new
 
-    def _chunk(self, chunk: Words) -> Words:
-        """Look at and expand one chunk; nothing is counted unless all of it succeeds."""
+    def chunk(self, chunk: Words) -> tuple[Words, Counts]:
+        """Look at and expand one chunk."""
         layout, watch = self.expander.layout, self.watch
         batch = Batch(layout.words)
         pairs: list[tuple[Words, Words]] = []
@@ -179,9 +187,7 @@ class VectorSearch:
             watch.look_at_steps(layout, before, after)
         if counts.degree is not None:
             watch.look_at_ends(layout, chunk, counts.degree)
-        self.found.edges += counts.edges
-        self.found.truncated += counts.cut
-        return batch.all()
+        return batch.all(), counts
 
 
 def explore(system: System, properties: Sequence[Property], limits: Limits, *, report: Reporter | None = None) -> Exploration:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth.models.system import DONE, NOWHERE, TRUNCATED, System
-from troth.models.vector.groups import EDGE_SHIFT, ENTRY_MASK, MISSING, Filler, Group, Outgrown, Pending, plan_groups, together
+from troth.models.vector.groups import EDGE_SHIFT, ENTRY_MASK, MISSING, Filler, Group, Outgrown, Pending, Wanted, plan_groups, together
 from troth.models.vector.layout import Ints, Layout, Words, joined, plan, taken
 from troth.models.vector.stages import Stage
 
@@ -64,6 +64,10 @@ class Expander:
             self._plan()
         return old
 
+    def outgrown(self) -> bool:
+        """Whether a component has more local states than was planned for."""
+        return any(count > limit for count, limit in zip(self.counts(), self.filler.limits, strict=True))
+
     def adopt(self, layout: Layout) -> None:
         """Use this layout."""
         self.layout = layout
@@ -87,7 +91,9 @@ class Expander:
             keys = group.keys(columns)
             place = np.take(group.index, keys)
             if place.min() == MISSING:
-                self.filler.fill(group, np.unique(keys[place == MISSING]))
+                lacking = self.filler.fill(group, np.unique(keys[place == MISSING]))
+                if len(lacking):
+                    raise Wanted(_first_of_each(keys, lacking))
                 place = np.take(group.index, keys)
             info = np.take(group.info, place)
             edges = info >> EDGE_SHIFT
@@ -99,7 +105,7 @@ class Expander:
                 counts.cut += int(cut.sum(dtype=np.int64))
                 if counts.degree is not None:
                     counts.degree += cut
-            self._apply(group, states, place, info & ENTRY_MASK, sink, left, rows=rows or degree)
+            self._apply(group, states, place, info & ENTRY_MASK, sink, left, rows=rows or degree or group.has_symbols)
         if left:
             self._finish(left, sink, counts, rows=rows)
         return counts
@@ -142,6 +148,9 @@ class Expander:
         """Run half-done actions to their end."""
         words = self.layout.words
         over, _ = self.filler.run(together(left, words), None)
+        lacking = self.filler.lacking()
+        if len(lacking):
+            raise Wanted(lacking)
         for part in over:
             cut = part.symbols == TRUNCATED
             if counts.degree is not None:
@@ -152,3 +161,9 @@ class Expander:
                 part = Pending(np.take(part.rows, kept), taken(part.states, kept), np.take(part.symbols, kept))  # noqa: PLW2901
             counts.edges += len(part.symbols)
             sink(part.rows if rows else None, part.states, part.symbols if self.labelled else None)
+
+
+def _first_of_each(keys: Ints, wanted: Ints) -> NDArray[np.intp]:
+    """For each wanted key the first place where it is."""
+    here = np.flatnonzero(np.isin(keys, wanted))
+    return here[np.unique(keys[here], return_index=True)[1]]

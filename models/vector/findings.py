@@ -15,6 +15,7 @@ from troth.models.vector.layout import Ints, Layout, Words, taken
 from troth.models.vector.predicates import Columns, Digests, Node, compiled, least
 
 Rank = tuple[int, int]
+Hits = dict[str, tuple[Rank, State, State | None]]
 
 
 class Watch:
@@ -27,8 +28,8 @@ class Watch:
         self.pending = [(q, compiled(q.expr, system)) for q in questions(properties)]
         self.steps = [(p, compiled(p.expr, system)) for p in of_kind(properties, PropertyKind.STEP)]
         self.deadlocks = [(p, compiled(p.then, system)) for p in of_kind(properties, PropertyKind.NO_DEADLOCK) if p.then is not None]
-        self.hits: dict[str, tuple[Rank, State, State | None]] = {}
-        self.failures: dict[str, tuple[Rank, State, State | None]] = {}
+        self.hits: Hits = {}
+        self.failures: Hits = {}
         self.witness = {q.name for q, _ in self.pending if q.witness}
 
     def look(self, layout: Layout, states: Words) -> None:
@@ -77,7 +78,7 @@ class Watch:
 
     def _best(
         self,
-        where: dict[str, tuple[Rank, State, State | None]],
+        where: Hits,
         name: str,
         layout: Layout,
         columns: Columns,
@@ -117,7 +118,7 @@ class Watch:
             return f"{type(error).__name__}: {error}"
         return f"`{kept.expr}` gave {value!r}, not a bool"
 
-    def merge(self, other: dict[str, tuple[Rank, State, State | None]], failures: dict[str, tuple[Rank, State, State | None]]) -> None:
+    def merge(self, other: Hits, failures: Hits) -> None:
         """Take in what another worker found at this level."""
         for mine, theirs in ((self.hits, other), (self.failures, failures)):
             for name, found in theirs.items():

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from troth.models.exploration import Reporter, Ticker
 from troth.models.system import State, System
-from troth.models.vector.driver import CHUNK
 from troth.models.vector.expander import Expander
 from troth.models.vector.groups import Outgrown
-from troth.models.vector.layout import Layout, Words, joined
+from troth.models.vector.layout import CHUNK, Layout, Words, joined
 from troth.models.vector.memory import tune_allocator
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from troth.models.system import DONE, NOWHERE, TRUNCATED, System
 from troth.models.vector.layout import Ints, Layout, Words, bits, joined, taken
-from troth.models.vector.stages import Stage
+from troth.models.vector.stages import UNKNOWN, Stage
 
 JOINT_BITS = 20
 """Bits of joint local state up to which actions are grouped. Only joint states that are reached take a row."""
@@ -31,6 +31,14 @@ _T = TypeVar("_T", bound=np.generic)
 
 class Outgrown(Exception):
     """A component has more local states than was planned for: plan anew and begin the chunk again."""
+
+
+class Wanted(Exception):
+    """New local states came up while numbering is frozen. ``rows``: places in the chunk of states that lead to them."""
+
+    def __init__(self, rows: NDArray[np.intp]) -> None:
+        super().__init__()
+        self.rows = rows
 
 
 class Pending(NamedTuple):
@@ -201,6 +209,8 @@ class Filler:
         self.layout = layout
         self.labelled = labelled
         self.heads = np.empty(0, np.int32)
+        self.unknown: list[NDArray[np.intp]] = []
+        """While numbering is frozen: the rows of pending actions that need a new local state."""
         self.limits = [1 << key_bits(len(table.states)) for table in system.components]
 
     def check(self) -> None:
@@ -222,6 +232,8 @@ class Filler:
         keys = stage.keys(pending.symbols, locals_)
         self.check()
         count = np.take(stage.count, keys)
+        if self.system.components[component].frozen:
+            self.unknown.append(pending.rows[count == UNKNOWN])
         word, shift = layout.word[component], np.uint64(layout.shift[component])
         found = []
         for plane in range(len(stage.target)):
@@ -256,14 +268,27 @@ class Filler:
                     todo += self.step(part, component)
         return over, outside
 
-    def fill(self, group: Group, keys: Ints) -> None:
-        """Work out the entries of these joint states (each once)."""
+    def lacking(self) -> NDArray[np.intp]:
+        """The rows that needed a new local state since the last call, each once."""
+        found = np.unique(np.concatenate(self.unknown)) if self.unknown else np.empty(0, np.intp)
+        self.unknown = []
+        return found
+
+    def fill(self, group: Group, keys: Ints) -> Ints:
+        """Work out the entries of these joint states (each once); return those that need a new local state while numbering is frozen."""
         start = self._states(group, keys)
         # All roots at once: a fill of few keys costs as many numpy calls as one of many.
         rows = np.repeat(np.arange(len(keys)), len(group.roots))
         symbols = np.tile(np.array(group.roots, np.int32), len(keys))
         over, outside = self.run(Pending(rows, taken(start, rows), symbols), frozenset(group.components))
-        self._enter(group, keys, start, over, outside)
+        lacking = self.lacking()
+        if not len(lacking):
+            self._enter(group, keys, start, over, outside)
+            return lacking
+        good = np.setdiff1d(np.arange(len(keys)), lacking)
+        if len(good):
+            self.fill(group, keys[good])
+        return keys[lacking]
 
     def _states(self, group: Group, keys: Ints) -> Words:
         """States that have these joint states, and local state 0 everywhere else."""

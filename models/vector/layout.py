@@ -20,6 +20,8 @@ Words: TypeAlias = tuple[NDArray[np.uint64], ...]
 """Packed states: one array a word, all of the same length."""
 Ints: TypeAlias = NDArray[np.int64]
 
+CHUNK = 1 << 15
+"""States worked on at a time: their temporaries stay in a core's cache."""
 MARK = np.uint64(1 << 63)
 WORD_BITS = (63, 64)
 
@@ -123,3 +125,8 @@ def joined(parts: Sequence[Words], words: int) -> Words:
     if not parts:
         return tuple(np.empty(0, np.uint64) for _ in range(words))
     return tuple(np.concatenate([part[w] for part in parts]) for w in range(words))
+
+
+def chunks(states: Words, size: int = CHUNK) -> list[Words]:
+    """Pieces of at most ``size`` states."""
+    return [tuple(word[low : low + size] for word in states) for low in range(0, len(states[0]), size)]

@@ -45,6 +45,13 @@ def available_bytes() -> int:
     return FALLBACK_BYTES
 
 
+def shared(slots: int) -> NDArray[np.uint64]:
+    """Zeros that processes forked later see and write in common; only pages that are written cost memory."""
+    size = slots * 8
+    flags = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | _NORESERVE
+    return np.frombuffer(mmap.mmap(-1, size, flags=flags), np.uint64)
+
+
 def reserved(slots: int) -> NDArray[np.uint64]:
     """Zeros for ``slots`` numbers, of which only the pages that are written cost memory."""
     size = slots * 8

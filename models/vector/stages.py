@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from troth.models.system import System
+from troth.models.system import NOWHERE, System
 from troth.models.vector.layout import Ints
 
 UNKNOWN = -1
@@ -32,7 +32,7 @@ class Stage:
         self.after: list[NDArray[np.int32]] = []
 
     def keys(self, symbols: NDArray[np.int32], locals_: Ints) -> Ints:
-        """Places in the planes for pairs; unknown pairs are tabulated."""
+        """Places in the planes for pairs; unknown pairs are tabulated, where that needs no new number while numbering is frozen."""
         self._widen(int(locals_.max()) + 1)
         rows = self._rows(symbols)
         keys = rows * self.columns + locals_
@@ -81,6 +81,8 @@ class Stage:
     def _fill(self, key: int) -> None:
         row, local = divmod(key, self.columns)
         found = self.system.resolve(self.rows[row], local)
+        if any(target == NOWHERE for target, _ in found):
+            return  # numbering is frozen: the pair stays unknown until all workers agree on the new states' numbers
         while len(self.target) < len(found):
             self.target.append(np.zeros(self.capacity * self.columns, np.int32))
             self.after.append(np.zeros(self.capacity * self.columns, np.int32))
