@@ -31,12 +31,11 @@ def lay_out(tree: Path, project: dict[str, dict[str, dict[str, object]]]) -> dic
             dirs_exist_ok=True,
             ignore=shutil.ignore_patterns("_package" if package != "troth" else "", "__pycache__"),
         )
-        where[f"{target}/"] = f"{folder}/"
+        where["/".join((*package.split("."), ""))] = f"{folder}/"
     shutil.copytree(ROOT / "tests", tree / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tree)
     settings = {**project["tool"]["pyright"], "include": ["troth", "tests"]}
     (tree / "pyrightconfig.json").write_text(json.dumps(settings))
-    where[f"{tree}/"] = ""
     return where
 
 
@@ -46,7 +45,7 @@ def check(command: list[str], tree: Path, where: dict[str, str]) -> bool:
     done = subprocess.run(
         command, cwd=tree, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
-    said = done.stdout
+    said = done.stdout.replace(f"{tree}/", "")
     for copy, original in sorted(where.items(), key=lambda pair: -len(pair[0])):
         said = said.replace(copy, original)
     print(said.rstrip(), flush=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import attrs
 
@@ -17,11 +17,14 @@ KEY = 1
 
 def sample(cls: type[T]) -> T:
     """An instance of the attrs class ``cls`` in which every field has its smallest value."""
+    return cls(**_smallest_values(cls))
+
+
+def _smallest_values(cls: type) -> dict[str, Any]:
     if not attrs.has(cls):
         raise BadRow(f"{cls.__name__}: a message or payload must be a frozen attrs class")
     hints = get_type_hints(cls)
-    fields = [f for f in attrs.fields(cast("type[attrs.AttrsInstance]", cls)) if f.init]
-    return cls(**{f.alias or f.name: smallest(cls, hints[f.name], f) for f in fields})
+    return {f.alias or f.name: smallest(cls, hints[f.name], f) for f in attrs.fields(cls) if f.init}
 
 
 def smallest(cls: type, hint: Any, f: attrs.Attribute[Any]) -> Any:

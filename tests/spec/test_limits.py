@@ -58,11 +58,12 @@ def test_a_count_is_an_int_within_its_bounds(name: str, value: Any) -> None:
 def test_only_a_limit_that_says_so_may_be_none(name: str) -> None:
     """Where something else bounds the wait."""
     unlimited = attrs.fields_dict(Limits)[name].metadata["unlimited"]
+    none: dict[str, Any] = {name: None}
     if unlimited:
-        assert getattr(Limits(**{name: None}), name) is None
+        assert getattr(Limits(**none), name) is None
     else:
         with pytest.raises(ValueError, match=f"{name}: must be a finite number"):
-            Limits(**{name: None})
+            Limits(**none)
 
 
 @pytest.mark.parametrize("name", [*DURATIONS, *COUNTS])
@@ -90,7 +91,7 @@ def test_no_message_can_be_made_with_a_wrong_field(cls: type, f: attrs.Attribute
     class Other(Enum):
         THING = "thing"
 
-    good = sample(cls)
+    good: Any = sample(cls)
     wrong: list[Any] = [None, 0.5, "1", Other.THING, b"", -1, 2**63]
     wrong.append(0 if isinstance(getattr(good, f.name), bool) else False)
     if f.metadata:
