@@ -7,6 +7,7 @@ run may stand still for ever, the loop has no steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from attrs import define
 
@@ -106,7 +107,7 @@ def lasso(graph: LiveGraph, way: Sequence[int], region: Marks, demands: Demands)
     """The run along ``way`` and then for ever round a fair loop. ``Trace.loop`` is the last state where it stands still for ever."""
     system = graph.system
     steps: list[TraceStep] = []
-    for before, after in zip(way, way[1:], strict=False):
+    for before, after in pairwise(way):
         wanted = graph.state(after)
         steps.append(next(e for e in edges(system, graph.state(before)) if e.state == wanted))
     loop = loop_from(graph, way[-1], region, demands)
