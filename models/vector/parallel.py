@@ -182,7 +182,7 @@ class Team:
                 for piece in chunks(part):
                     search.table.insert(piece)
         search.table.flush()
-        front = joined(levels.pop(), layout.words)
+        front = joined(search.levels.levels.pop(), layout.words)
         return front, None
 
 
@@ -230,12 +230,9 @@ class Worker:
             if self.me == 0:
                 self.team.sizes.append(sizes)
             search.found.depth = search.depth
-            before = (self.edges, self.cut)
             following = self._level(sum(sizes))
             if following is None:
-                self.edges, self.cut = before
-                self._count()
-                return None
+                return None  # what was counted since the last level's end is counted again
             self.front = self._stored(following)
             sizes, ending = self._settle()
             if ending is not None:
@@ -243,10 +240,6 @@ class Worker:
             search.depth += 1
         search.depth -= 1
         return Ending.COMPLETE
-
-    def _count(self) -> None:
-        self.search.found.edges = self.base[0] + self.edges
-        self.search.found.truncated = self.base[1] + self.cut
 
     def _settle(self) -> tuple[list[int], Ending | None]:
         """The end of a level: the same sums and the same decision in every worker."""
