@@ -57,7 +57,7 @@ class _Noted(Joint):
         key = tuple(locals_)
         try:
             self.noted[key] = super().value(system, key)
-        except Exception as error:  # noqa: BLE001 - a property that raises cannot be exported, which is for the export to say
+        except Exception as error:  # it is for the export to say that such a property has no form
             self.noted[key] = error
         return 0
 

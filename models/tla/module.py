@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import frozen
 
 from troth.models.check import explore
 from troth.models.errors import WorldError
@@ -28,7 +28,7 @@ COMMENTED = 100
 CHUNK = 256
 """Local states in one definition: SANY gives up on definitions of any length, and a reader sooner."""
 LEFT_OUT: Mapping[PropertyKind, str] = {
-    PropertyKind.SOMETIMES: "it says that a state can be reached; the operator is here, and TLC shows the state when told that it is never true",
+    PropertyKind.SOMETIMES: "a state that is to be reached; TLC shows it when told that it never is",
     PropertyKind.ALWAYS_EVENTUALLY: "liveness, and fairness is not exported",
     PropertyKind.LEADS_TO: "liveness, and fairness is not exported",
 }
@@ -95,7 +95,9 @@ def exported(
     bounded = Limits(max_states=limits.max_states, max_bytes=limits.max_bytes) if limits else Limits()
     found = explore(system, watching.properties, bounded, report=report)
     if found.ending is not Ending.COMPLETE:
-        raise WorldError(f"world {world.name}: the search stopped at {found.states:,} states; only a world that was searched completely is exported")
+        raise WorldError(
+            f"world {world.name}: the search stopped at {found.states:,} states; only a world that was searched completely is exported"
+        )
     return _Module(world, system, found, watching, observed=observed, definitions=chosen, refines=refines).exported()
 
 
@@ -187,17 +189,20 @@ class _Module:
         lines = [
             comment(f"{world.name}: {world.doc}"),
             comment(f"Written by `troth export tla {world.name}`; {f'bounds {bounds}' if bounds else 'it has no bounds'}."),
-            comment(f"Troth counts {found.states:,} distinct states, {found.edges:,} edges and depth {found.depth}; TLC should report as many distinct"),
-            comment(f"states, {found.edges + 1:,} generated ones (it counts the initial state) and depth {found.depth + 1} (in states)."),
+            comment(
+                f"Troth counts {found.states:,} distinct states, {found.edges:,} edges and depth {found.depth}; TLC should report as many"
+            ),
+            comment(
+                f"distinct states, {found.edges + 1:,} generated (it counts the initial one) and depth {found.depth + 1} (in states)."
+            ),
         ]
         if self.world.symmetries:
             lines.append(comment("The world declares a symmetry, which is not used here: these are the counts without it."))
         if found.truncated:
-            lines.append(comment(f"{found.truncated:,} edges that a bound of the world cuts off are not here, so that nothing here holds of the whole protocol."))
-        for one in properties:
-            if one.reason:
-                lines.append(comment(f"Not checked: {one.claim.id}, {one.reason}."))
-        return lines
+            lines.append(
+                comment(f"{found.truncated:,} edges that a bound cuts off are not here: nothing here holds of the whole protocol.")
+            )
+        return lines + [comment(f"Not checked: {one.claim.id}, {one.reason}.") for one in properties if one.reason]
 
     def _variables(self) -> list[str]:
         lines = ["VARIABLES"]
@@ -221,7 +226,7 @@ class _Module:
         lines = []
         for table, does in zip(self.tables.components, self.does, strict=True):
             lines += self._component(table, does)
-        return [*lines, *defined("does", self.does), ""]
+        return lines
 
     def _component(self, table: ComponentTable, does: str) -> list[str]:
         passed = len(table.rows) - table.resting
@@ -241,7 +246,19 @@ class _Module:
         places = enumerate(self.variables, 1)
         after = [f"{'  THEN ' if place == 1 else '       '}/\\ {variable}' = at[{place}]" for place, variable in places]
         return [
-            comment("An action works through its items, first in, first out. The component that an item is for goes one of the ways that it"),
+            comment(
+                "The same by item: for each local state the items that can be taken in it, and for each of them the ways to go, with their"
+            ),
+            comment("places in the row, so that two ways that come to the same are two steps. TLC works this out once."),
+            "Indexed(rows) ==",
+            "  [n \\in DOMAIN rows |->",
+            "    [item \\in {rows[n][k][1] : k \\in DOMAIN rows[n]} |->",
+            "      {<<k, rows[n][k][2], rows[n][k][3]>> : k \\in {j \\in DOMAIN rows[n] : rows[n][j][1] = item}}]]",
+            *defined("ways", [f"Indexed({does})" for does in self.does]),
+            "",
+            comment(
+                "An action works through its items, first in, first out. The component that an item is for goes one of the ways that it"
+            ),
             comment("has for it; what that gives goes to the end of the list. An item without a way blocks the action."),
             "RECURSIVE Chain(_, _)",
             "Chain(at, items) ==",
@@ -249,10 +266,9 @@ class _Module:
             *after,
             "  ELSE LET item == Head(items)",
             "           c == owner[item]",
-            "           ways == does[c][at[c]]",
-            "       IN \\E way \\in DOMAIN ways :",
-            "            /\\ ways[way][1] = item",
-            "            /\\ Chain([at EXCEPT ![c] = ways[way][2]], Tail(items) \\o gives[ways[way][3]])",
+            "           here == ways[c][at[c]]",
+            "       IN /\\ item \\in DOMAIN here",
+            "          /\\ \\E way \\in here[item] : Chain([at EXCEPT ![c] = way[2]], Tail(items) \\o gives[way[3]])",
             "",
             "Take(items) == Chain(vars, items)",
             "",
@@ -263,7 +279,10 @@ class _Module:
         resting = [f"/\\ {v} \\in 1..{t.resting}" for v, t in zip(self.variables, self.tables.components, strict=True)]
         lines = []
         for name, (action, items) in zip(self.actions, self.tables.actions, strict=True):
-            lines += [comment(f"{action.name} ({action.kind.value}, by the {action.who})"), f"{name} == Take(<<{', '.join(map(str, items))}>>)"]
+            lines += [
+                comment(f"{action.name} ({action.kind.value}, by the {action.who})"),
+                f"{name} == Take(<<{', '.join(map(str, items))}>>)",
+            ]
         return [
             *lines,
             "",
@@ -273,7 +292,7 @@ class _Module:
             *[f"  \\/ {name}" for name in self.actions],
             "Spec == Init /\\ [][Next]_vars",
             "",
-            comment("Every component is in a state that Troth saw it in."),
+            comment("Every component is in a state that Troth saw it in between two actions."),
             "TypeOK ==",
             *[f"  {line}" for line in resting],
         ]
@@ -329,7 +348,12 @@ class _Module:
 
 
 def _config(module: str, invariants: Sequence[str], temporal: Sequence[str]) -> str:
-    lines = [comment(f"Run TLC with -deadlock: whether {module} may end is a property of its own."), "SPECIFICATION Spec", "INVARIANTS", *invariants]
+    lines = [
+        comment(f"Run TLC with -deadlock: whether {module} may end is a property of its own."),
+        "SPECIFICATION Spec",
+        "INVARIANTS",
+        *invariants,
+    ]
     if temporal:
         lines += ["PROPERTIES", *temporal]
     return "\n".join(lines) + "\n"

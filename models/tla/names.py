@@ -10,16 +10,16 @@ WIDTH = 132
 COMMENT_WIDTH = 200
 """Characters of a state's text that a comment shows."""
 
-RESERVED = frozenset(
-    """
-    ACTION ASSUME ASSUMPTION AXIOM BOOLEAN BY CASE CHOOSE CONSTANT CONSTANTS COROLLARY DEF DEFINE DEFS DOMAIN ELSE ENABLED EXCEPT EXTENDS
-    FALSE HAVE HIDE IF IN INSTANCE LAMBDA LEMMA LET LOCAL MODULE NEW OBVIOUS OMITTED ONLY OTHER PICK PROOF PROPOSITION PROVE QED RECURSIVE
-    SF_ STATE STRING SUBSET SUFFICES TAKE TEMPORAL THEN THEOREM TRUE UNCHANGED UNION USE VARIABLE VARIABLES WF_ WITH WITNESS
-    Append BoundedSeq Head Int Len Nat Real Seq SelectSeq SubSeq Tail
-    Chain Init Next Spec Take TypeOK at c does gives item items owner vars way ways
-    """.split()
-)
-"""What TLA+ and its standard modules have taken, and the names that every exported module uses itself."""
+KEYWORDS = """
+ACTION ASSUME ASSUMPTION AXIOM BOOLEAN BY CASE CHOOSE CONSTANT CONSTANTS COROLLARY DEF DEFINE DEFS DOMAIN ELSE ENABLED EXCEPT EXTENDS
+FALSE HAVE HIDE IF IN INSTANCE LAMBDA LEMMA LET LOCAL MODULE NEW OBVIOUS OMITTED ONLY OTHER PICK PROOF PROPOSITION PROVE QED RECURSIVE
+STATE STRING SUBSET SUFFICES TAKE TEMPORAL THEN THEOREM TRUE UNCHANGED UNION USE VARIABLE VARIABLES WITH WITNESS
+"""
+STANDARD = "Append BoundedSeq Head Int Len Nat Real Seq SelectSeq SubSeq Tail"
+"""Operators of the modules that an exported module extends."""
+USED = "Chain Indexed Init Next Spec Take TypeOK at c gives here item items j k n owner rows vars way ways"
+"""What every exported module calls its own."""
+RESERVED = frozenset(f"{KEYWORDS} {STANDARD} {USED}".split())
 
 
 class Names:

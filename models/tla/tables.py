@@ -9,14 +9,17 @@ them, then by text.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
 from attrs import frozen
 
 from troth.models.canonical import spelled
-from troth.models.links import LinkOp
-from troth.models.parties import PartyOp, Push
-from troth.models.system import Action, Check, System
+from troth.models.links import LinkComponent, LinkLocal, LinkOp, Status
+from troth.models.parties import Mode, PartyComponent, PartyLocal, PartyOp, Push, timer_text
+from troth.models.render.parties import summary
+from troth.models.render.words import value
+from troth.models.system import Action, Check, Component, System, Tabulated
 from troth.spec.core import Called, Received
 
 
@@ -64,7 +67,7 @@ def tabulated(system: System, resting: Sequence[Collection[int]]) -> Tables:
     order = [_ordered(system, index, rests) for index, rests in enumerate(resting)]
     gives: dict[tuple[int, ...], int] = {(): 1}
     components = tuple(
-        _component(system, index, locals_, len(resting[index]), numbers, gives) for index, locals_ in enumerate(order)
+        _component(system.components[index], locals_, len(resting[index]), numbers, gives) for index, locals_ in enumerate(order)
     )
     items = sorted(numbers, key=numbers.__getitem__)
     return Tables(
@@ -97,17 +100,17 @@ def _ordered(system: System, index: int, resting: Collection[int]) -> list[int]:
 
 
 def _component(
-    system: System,
-    index: int,
+    table: Tabulated,
     order: Sequence[int],
     resting: int,
     items: Mapping[int, int],
     gives: dict[tuple[int, ...], int],
 ) -> ComponentTable:
-    table = system.components[index]
     numbers = {local: number for number, local in enumerate(order, 1)}
     found: list[list[Way]] = [[] for _ in order]
-    calls = sorted((numbers[local], items[item], branches) for (local, item), branches in table.calls.items() if local in numbers and item in items)
+    calls = sorted(
+        (numbers[local], items[item], branches) for (local, item), branches in table.calls.items() if local in numbers and item in items
+    )
     for number, item, branches in calls:
         for branch in branches:
             if not branch.truncated:
@@ -115,29 +118,59 @@ def _component(
                 found[number - 1].append(Way(item, numbers[branch.target], given))
     states = tuple(table.states[local] for local in order)
     return ComponentTable(
-        index=index,
+        index=table.index,
         name=table.component.name,
         kind=table.component.kind,
         states=states,
-        texts=tuple(table.component.spelled(state) for state in states),
+        texts=tuple(told(table.component, state) for state in states),
         resting=resting,
         rows=tuple(tuple(ways) for ways in found),
         numbers=numbers,
     )
 
 
-def said(operation: Any) -> str:
+def told(component: Component, state: Hashable) -> str:
+    """A local state for a reader."""
+    if isinstance(component, LinkComponent) and isinstance(state, LinkLocal):
+        carries = ", ".join(value(message) for message in state.messages) or "empty"
+        return carries if state.status is Status.UP else f"{state.status.value}, {carries}"
+    if isinstance(component, PartyComponent) and isinstance(state, PartyLocal):
+        parts = [] if state.mode is Mode.UP else [state.mode.value]
+        parts += [summary(component, state.state), *(f"timer {timer_text(timer)}" for timer in state.timers)]
+        return "; ".join(parts)
+    return component.spelled(state)
+
+
+def said(operation: Any) -> str:  # noqa: PLR0911 - one line for each kind of operation
     """An operation, put to a component, for a reader."""
     match operation:
         case Check():
             return f"may go on if {operation.text}"
         case Push():
-            return "takes " + ", ".join(spelled(message) for message in operation.messages)
+            return "takes " + ", ".join(value(message) for message in operation.messages)
         case Received():
-            return f"receives {spelled(operation.message)} from {operation.link}"
+            return f"receives {value(operation.message)} on {operation.link}"
         case Called():
             return f"is called: {operation.call}" + (f" {operation.number}" if operation.number else "")
         case LinkOp() | PartyOp():
+            return OPERATIONS[operation]
+        case Enum():
             return f"does: {operation.value}"
         case _:
-            return f"does: {spelled(operation)}"
+            return f"takes {value(operation)}"
+
+
+OPERATIONS: Mapping[Hashable, str] = {
+    PartyOp.FIRE: "has a timer fire",
+    PartyOp.TICK: "lets a tick pass",
+    PartyOp.CRASH: "crashes",
+    PartyOp.RESTART: "restarts",
+    LinkOp.DELIVER: "delivers",
+    LinkOp.LOSE: "loses",
+    LinkOp.DUPLICATE: "duplicates",
+    LinkOp.CUT: "is cut",
+    LinkOp.DROP: "goes down",
+    LinkOp.OPEN: "is opened",
+    LinkOp.CLOSE: "is closed",
+    LinkOp.TICK: "lets a tick pass",
+}
