@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from troth.models.errors import WorldError
 from troth.models.system import System
-from troth.models.trace import Trace, edges, replayed
+from troth.models.trace import Trace, edges
 
 VERSION = 1
 CHECK_BYTES = 4
@@ -56,19 +56,17 @@ def replay(system: System, text: str) -> Trace:
 
 
 def _run(system: System, choices: Sequence[int]) -> Trace:
-    try:
-        return replayed(system, choices)
-    except IndexError:
-        state = system.initial
-        for number, choice in enumerate(choices, start=1):
-            found = edges(system, state)
-            if choice >= len(found):
-                raise TokenError(
-                    f"the token does not fit: at step {number} there are {len(found)} things that can happen, it wants number {choice + 1};"
-                    " it is of another world, bound or version"
-                ) from None
-            state = found[choice].state
-        raise
+    state, steps = system.initial, []
+    for number, choice in enumerate(choices, start=1):
+        found = edges(system, state)
+        if choice >= len(found):
+            raise TokenError(
+                f"the token does not fit: at step {number} there are {len(found)} things that can happen, it wants number {choice + 1};"
+                " it is of another world, bound or version"
+            )
+        steps.append(found[choice])
+        state = found[choice].state
+    return Trace(system, system.initial, tuple(steps))
 
 
 def _check(trace: Trace) -> bytes:
