@@ -50,8 +50,14 @@ class Firing:
     """The instance's data after the row's update."""
 
 
+class Emission:
+    """What a row may cause: an ``Emit``, a ``Forward`` or a ``Deliver``. Built by the functions below, never by itself."""
+
+    __slots__ = ()
+
+
 @frozen
-class Emit:
+class Emit(Emission):
     """One named effect. ``of(firing)`` returns it."""
 
     name: str
@@ -70,7 +76,7 @@ class Emit:
 
 
 @frozen
-class Forward:
+class Forward(Emission):
     """A signal to a sibling machine. ``key`` chooses the instance of a family; ``event`` replaces what the signal carries."""
 
     machine: str
@@ -83,14 +89,12 @@ class Forward:
 
 
 @frozen
-class Deliver:
+class Deliver(Emission):
     """Let the event through the gate: every destination of its route is triggered, in order."""
 
     def __str__(self) -> str:
         return "deliver"
 
-
-Emission: TypeAlias = Emit | Forward | Deliver
 
 deliver: Final = Deliver()
 

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from troth.spec import core, samples
-from troth.spec.emits import Deliver, Emit, Forward
+from troth.spec.emits import Deliver, Emission, Emit, Forward
 from troth.spec.errors import BadGuard, BadRow, DeadRow, UnreadMachine
 from troth.spec.guards import Atom
 from troth.spec.machine import Entry, Machine
@@ -30,7 +30,7 @@ class _PartyChecks:
     def __init__(self, party: Party) -> None:
         self.party = party
         self.fed: dict[Place, list[Any]] = {}
-        self.emissions: list[tuple[Machine, Entry, Emit | Forward | Deliver]] = [
+        self.emissions: list[tuple[Machine, Entry, Emission]] = [
             (machine, entry, emission)
             for machine in party.machines
             for cell in machine.table.values()

@@ -80,7 +80,9 @@ def free_number(firing: Firing) -> Free:
 persistent = atom("persistent", of=lambda view, event: view.config.persistent)
 this_launch = atom("this_launch", of=lambda view, event: event.launch == view.own.data.launch)
 room = atom("room", reads=["launches"], of=lambda view, event: len(view.launches) < view.config.limits.launches_limit)
-trainer_open = atom("trainer_open", reads=["launches"], of=lambda view, event: view.launches[view.own.data.launch].state is LaunchState.OPEN)
+trainer_open = atom(
+    "trainer_open", reads=["launches"], of=lambda view, event: view.launches[view.own.data.launch].state is LaunchState.OPEN
+)
 waited_for = atom("waited_for", reads=["calls"], of=lambda view, event: "execute" in view.calls)
 
 OUTCOMES = {

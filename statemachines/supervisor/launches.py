@@ -9,6 +9,7 @@ Rule 3.  A launch number is free again only when nothing of its session or proce
 from __future__ import annotations
 
 from enum import Enum
+
 from troth.spec.emits import send, signal
 from troth.spec.guards import always
 from troth.spec.machine import Family, Ignore, Machine, Refuse, Row, keep

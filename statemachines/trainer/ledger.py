@@ -122,7 +122,7 @@ DROP = send(RECEIVERS, DropPayload, seq=own_key, lost=is_(False))
 
 evict_oldest = signal("ledger", "evict", key=oldest_terminal)
 again = signal("ledger", "task_ready", key=own_key)
-handed = done("receive", Outcome.TASK, own_key)  # type: ignore[arg-type]
+handed = done("receive", Outcome.TASK, own_key)
 taken = effect("resolve take TASK", lambda f: Resolve("take", f.event.number, Outcome.TASK, int(f.key)))  # type: ignore[arg-type]
 
 

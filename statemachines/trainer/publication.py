@@ -23,7 +23,7 @@ from troth.spec.machine import SAME, Family, Ignore, Machine, Refuse, Row, keep
 from troth.spec.messages import Outcome, ResultReady, ResultSourceSettled, ResultStatus
 from troth.statemachines.shared.source import DONE as SOURCE_DONE
 from troth.statemachines.shared.source import SourceState
-from troth.statemachines.shared.words import CONTROL, done, is_, own, own_key, session_epoch, then
+from troth.statemachines.shared.words import CONTROL, done, is_, own, own_key, session_epoch
 from troth.statemachines.trainer.ledger import LedgerState
 
 

@@ -136,7 +136,11 @@ grant = signal("lease", "grant")
 release = signal("lease", "end")
 resume = signal("publication", "retry", key=each)
 no_more_tasks = [signal("ledger", "stop", key=each), done("receive", Outcome.STOPPED)]
-drop_everything = [signal("publication", "abort", key=each), signal("ledger", "cancel", key=each), done("receive", lambda f: verdict_outcome(f))]
+drop_everything = [
+    signal("publication", "abort", key=each),
+    signal("ledger", "cancel", key=each),
+    done("receive", verdict_outcome),
+]
 start_over = [signal("ledger", "forget", key=each), signal("publication", "forget", key=each), signal("intake", "forget")]
 close = [SAY_CLOSED, release, hang_up]
 
