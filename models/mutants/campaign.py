@@ -22,7 +22,7 @@ from attrs import evolve, frozen
 from troth.models.check import CheckResult, Verdict, check
 from troth.models.errors import ComponentFailed, NotCanonical, NotDeterministic, TooWide, WorldError
 from troth.models.exploration import Limits
-from troth.models.mutants.derived import Call, Derived, Known, declared, derived, known
+from troth.models.mutants.derived import Derived, Known, declared, derived, known
 from troth.models.mutants.machines import Mutant, mutants
 from troth.models.mutants.patches import registered
 from troth.models.system import TRUNCATED, Branch, State, System

@@ -166,11 +166,12 @@ def _flight(canvas: Canvas, flight: Flight) -> None:
         canvas.line(begin, top, half, bottom, f"{cls} lost")
         for sign in (1, -1):
             canvas.line(half - 5, bottom - 5 * sign, half + 5, bottom + 5 * sign, "cross")
-    _label(canvas, flight, begin, half if flight.fate is not Fate.DELIVERED else end, top, bottom)
+    _label(canvas, flight, (begin, end if flight.fate is Fate.DELIVERED else half), (top, bottom))
 
 
-def _label(canvas: Canvas, flight: Flight, begin: float, end: float, top: float, bottom: float) -> None:
+def _label(canvas: Canvas, flight: Flight, ends: tuple[float, float], heights: tuple[float, float]) -> None:
     """The message's name on its arrow, half way between two lifelines."""
+    (begin, end), (top, bottom) = ends, heights
     across = max(1, round(abs(end - begin) / COLUMN))
     share = (across // 2 + 0.5) / across if flight.fate is Fate.DELIVERED else 0.6
     words = flight.message if len(flight.message) <= 34 else f"{flight.message[:33]}…"

@@ -1,1 +1,6 @@
-"""Worlds that come with Troth."""
+"""Worlds that come with Troth. ``STANDARD`` names those that ``troth check`` checks when it is given none, in that order."""
+
+from __future__ import annotations
+
+STANDARD: tuple[str, ...] = ("bench/session",)
+"""Names as on the command line: the path of the module from here."""

@@ -1,0 +1,229 @@
+"""``troth check``: model-check worlds, or mutants of their parties, or show one trace again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import frozen
+
+from troth.cli.finding import Found, bounds_of, find, place_of
+from troth.cli.report import CODES, Asked, ProgressLine, overall, styled, summary_line, world_lines
+from troth.models import worlds as built_in
+from troth.models.check import CheckResult, Verdict
+from troth.models.check import check as check_world
+from troth.models.errors import ComponentFailed, Exhausted, NotCanonical, NotDeterministic, PropertyFailed, TooWide, WorldError
+from troth.models.exploration import Limits
+from troth.models.world import World
+
+if TYPE_CHECKING:
+    from troth.models.mutants import Mutant
+
+FAILED = (ComponentFailed, NotDeterministic, NotCanonical, PropertyFailed, TooWide)
+"""Errors of a search: the world was built, and then something in it could not be done."""
+
+
+@frozen(kw_only=True)
+class Options:
+    """The command line, parsed."""
+
+    names: tuple[str, ...]
+    bounds: dict[str, int]
+    properties: tuple[str, ...]
+    mutant: str | None
+    limits: Limits
+    html: Path | None
+    as_json: bool
+
+    @property
+    def alone(self) -> bool:
+        """Whether one world was asked for by name; several, or none, are answered with a list."""
+        return len(self.names) == 1
+
+
+@click.command()
+@click.argument("world", nargs=-1)
+@click.option("--bound", "bound", multiple=True, metavar="NAME=VALUE", help="Build the world with this bound. Repeatable.")
+@click.option("--property", "properties", multiple=True, metavar="ID", help="Check this property only. Repeatable.")
+@click.option("--mutant", metavar="NAME", help="Check the world with this mutant in it.")
+@click.option("--mutants", is_flag=True, help="Judge every mutant of the worlds' parties.")
+@click.option("--max-states", type=click.IntRange(min=1), help="Stop after this many states: the answer is then unknown.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes to search with. [default: one a processor]")
+@click.option("--replay", metavar="TOKEN", help="Execute a trace again, step by step, and show it.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with every trace drawn.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def check(
+    *,
+    world: tuple[str, ...],
+    bound: tuple[str, ...],
+    properties: tuple[str, ...],
+    mutant: str | None,
+    mutants: bool,
+    max_states: int | None,
+    workers: int | None,
+    replay: str | None,
+    html: Path | None,
+    as_json: bool,
+) -> int:
+    """Model-check WORLD..., or every standard world.
+
+    WORLD is the name of a built-in one (see `troth worlds`), package.module:ATTR, or path.py:ATTR. Exit code 0: everything holds; 1:
+    something is violated; 2: the command line, or a file of worlds, is wrong; 3: unknown, or an error; 130: interrupted.
+    """
+    options = Options(
+        names=world,
+        bounds=bounds_of(bound),
+        properties=properties,
+        mutant=mutant,
+        limits=Limits(max_states=max_states, workers=workers or _processors()),
+        html=html,
+        as_json=as_json,
+    )
+    _sensible(options, mutants=mutants, replay=replay)
+    found = [find(name) for name in options.names or built_in.STANDARD]
+    worlds = _built(found, options)
+    if mutants:
+        from troth.cli.mutation import judge  # noqa: PLC0415 - only where it is asked for
+
+        return judge(worlds, options.limits, as_json=as_json)
+    if replay is not None:
+        from troth.cli.replaying import show  # noqa: PLC0415
+
+        return show(worlds[0], found[0].name, options, replay)
+    return _checked(found, worlds, options)
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _sensible(options: Options, *, mutants: bool, replay: str | None) -> None:
+    """Say which options do not go together."""
+    if mutants and (options.mutant or replay is not None or options.properties or options.html):
+        raise click.UsageError("--mutants goes with none of --mutant, --property, --replay and --html")
+    if replay is not None and not options.alone:
+        raise click.UsageError("--replay needs the WORLD that the token is of, and only that one")
+    if replay is not None and options.html:
+        raise click.UsageError("--replay shows one trace; for a page, check the world with --html")
+    if options.html is not None and not options.html.resolve().parent.is_dir():
+        raise click.UsageError(f"--html {options.html}: there is no folder {options.html.parent}")
+
+
+def _built(found: Sequence[Found], options: Options) -> list[World]:
+    """The worlds at their bounds, with the mutant in them. A bound, property or mutant that none of them knows is an error."""
+    alone = len(found) == 1
+    if not alone:
+        for name in options.bounds:
+            if not any(f.blueprint and name in f.blueprint.bounds for f in found):
+                known = sorted({bound for f in found if f.blueprint for bound in f.blueprint.bounds})
+                raise click.UsageError(f"no world here has a bound {name!r}; they have {', '.join(known) or 'none'}")
+    worlds = [f.build(options.bounds, strict=alone) for f in found]
+    for id_ in options.properties:
+        known = [p.id for w in worlds for p in w.properties]
+        if id_ not in known:
+            where = f"world {worlds[0].name} has" if alone else "no world here has"
+            raise click.UsageError(f"{where} no property {id_!r}; {'it has' if alone else 'they have'} {', '.join(known) or 'none'}")
+    return [_with(world, options.mutant) for world in worlds] if options.mutant else worlds
+
+
+def _with(world: World, name: str) -> World:
+    from troth.models.mutants import mutated  # noqa: PLC0415
+
+    return mutated(world, mutant_named(world, name))
+
+
+def mutant_named(world: World, name: str) -> Mutant:
+    """The mutant of that name. Raises ``click.UsageError`` with the nearest names."""
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    from troth.models.mutants import of_worlds  # noqa: PLC0415
+
+    try:
+        known = {mutant.name: mutant for mutant in of_worlds([world])}
+    except WorldError as error:
+        raise click.UsageError(str(error)) from error
+    if name not in known:
+        close = get_close_matches(name, known, n=3, cutoff=0.3) or list(known)[:3]
+        raise click.UsageError(f"world {world.name} has no mutant {name!r}; it has {len(known)}, like {', '.join(close)}")
+    return known[name]
+
+
+def _checked(found: Sequence[Found], worlds: Sequence[World], options: Options) -> int:
+    started = perf_counter()
+    results: list[CheckResult] = []
+    broken: list[tuple[str, str, str]] = []
+    progress = ProgressLine()
+    for one, world in zip(found, worlds, strict=True):
+        asked = _asked(one, options)
+        wanted = [p.id for p in world.properties if p.id in options.properties] if options.properties else None
+        if wanted == []:
+            continue
+        try:
+            result = check_world(world, properties=wanted, limits=options.limits, report=progress.reporter)
+        except WorldError as error:
+            raise click.UsageError(f"{place_of(error, one.where, one.name)}{error}") from error
+        except (*FAILED, Exhausted) as error:
+            verdict = Verdict.UNKNOWN if isinstance(error, Exhausted) else Verdict.ERROR
+            broken.append((world.name, verdict.value, f"{place_of(error, one.where, one.name)}{error}"))
+            continue
+        finally:
+            progress.clear()
+        results.append(result)
+        if not options.as_json:
+            click.echo("\n".join(world_lines(result, asked, html=options.html is not None)))
+    verdict = overall([r.verdict for r in results] + [Verdict(v) for _, v, _ in broken])
+    for name, _, reason in broken:
+        click.echo(f"troth: {name}: {' '.join(reason.split())}", err=True)
+    if options.html is not None:
+        _write_page(options, results, [_asked(one, options) for one in found])
+    if options.as_json:
+        _print_json(options, results, broken, verdict, perf_counter() - started)
+    else:
+        click.echo(styled(summary_line(results, CODES[verdict]), bold=True))
+    return CODES[verdict]
+
+
+def _asked(found: Found, options: Options) -> Asked:
+    known = found.blueprint.bounds if found.blueprint else {}
+    return Asked(found.name, {n: v for n, v in options.bounds.items() if n in known}, options.mutant)
+
+
+def _write_page(options: Options, results: Sequence[CheckResult], asked: Sequence[Asked]) -> None:
+    from troth.models.render.page import Shown, page  # noqa: PLC0415
+
+    if options.html is not None:
+        shown = [Shown(result, one.replay) for result, one in zip(results, asked, strict=False)]
+        options.html.write_text(page(shown), encoding="utf-8")
+
+
+def _print_json(
+    options: Options, results: Sequence[CheckResult], broken: Sequence[tuple[str, str, str]], verdict: Verdict, wall_s: float
+) -> None:
+    from troth.models.render.data import result_data  # noqa: PLC0415
+
+    data: list[dict[str, Any]] = [result_data(result) for result in results]
+    for name, said, reason in broken:
+        data.append({"world": name, "bounds": options.bounds, "verdict": said, "reason": reason, **NOTHING})
+    if options.alone:
+        click.echo(json.dumps(data[0], ensure_ascii=False))
+    else:
+        click.echo(json.dumps({"worlds": data, "verdict": verdict.value, "seconds": wall_s}, ensure_ascii=False))
+
+
+NOTHING: dict[str, Any] = {
+    "states": 0,
+    "edges": 0,
+    "depth": 0,
+    "seconds": 0.0,
+    "tabulation_s": 0.0,
+    "components": {},
+    "truncated": 0,
+    "properties": [],
+    "vacuous": [],
+}
+"""What is known of a world whose search failed."""

@@ -1,0 +1,140 @@
+"""What ``troth check`` prints for people: one line a world, one a property, and each counterexample under its own."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import indent
+
+import click
+from attrs import frozen
+
+from troth.models.check import CheckResult, PropertyResult, Verdict
+from troth.models.exploration import Progress, Reporter
+from troth.models.render.text import text
+from troth.models.tokens import token
+
+COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNKNOWN: "yellow", Verdict.ERROR: "magenta"}
+ORDER = (Verdict.VIOLATED, Verdict.ERROR, Verdict.UNKNOWN, Verdict.HOLDS)
+CODES = {Verdict.HOLDS: 0, Verdict.VIOLATED: 1, Verdict.UNKNOWN: 3, Verdict.ERROR: 3}
+
+
+@frozen
+class Asked:
+    """How a world was asked for, so that the line that replays a trace can be printed."""
+
+    name: str
+    bounds: Mapping[str, int]
+    mutant: str | None = None
+
+    def replay(self, claim: PropertyResult) -> str:
+        """The line that shows this property's trace again."""
+        words = ["troth", "check", self.name]
+        for name, value in self.bounds.items():
+            words += ["--bound", f"{name}={value}"]
+        if self.mutant:
+            words += ["--mutant", self.mutant]
+        words += ["--property", claim.property.id]
+        if claim.trace is not None:
+            words += ["--replay", token(claim.trace)]
+        return shlex.join(words)
+
+
+def overall(verdicts: Sequence[Verdict]) -> Verdict:
+    """One verdict of many: the worst."""
+    return next((verdict for verdict in ORDER if verdict in verdicts), Verdict.HOLDS)
+
+
+def styled(words: str, **style: object) -> str:
+    """``words`` in colour where that can be seen and is wanted."""
+    seen = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return click.style(words, **style) if seen else words  # type: ignore[arg-type]
+
+
+def counted(number: int, of: str) -> str:
+    """``1 state``, ``1,002 states``."""
+    return f"{number:,} {of}{'' if number == 1 else 's'}"
+
+
+def world_lines(result: CheckResult, asked: Asked, *, html: bool) -> Iterator[str]:
+    """Everything about one world."""
+    bounds = " ".join(f"{name}={value}" for name, value in result.bounds.items())
+    counts = f"{counted(result.states, 'state')}   {counted(result.edges, 'edge')}   depth {result.depth}   {seconds(result.seconds)}"
+    mutant = f"   with {asked.mutant}" if asked.mutant else ""
+    yield f"{styled(result.world, bold=True)}{mutant}{'   ' if bounds else ''}{bounds}   {counts}"
+    if result.reason:
+        yield styled(f"  {result.reason}", fg="yellow")
+    width = max((len(p.property.id) for p in result.properties), default=0)
+    for claim in result.properties:
+        yield _property_line(claim, width)
+        if claim.trace is not None and claim.verdict is not Verdict.HOLDS:
+            yield ""
+            yield indent(text(claim.trace).rstrip("\n"), "  ")
+            yield styled(f"  replay: {asked.replay(claim)}", dim=True) + ("" if html else styled("      as a page: --html FILE", dim=True))
+            yield ""
+
+
+def _property_line(claim: PropertyResult, width: int) -> str:
+    verdict = styled(f"{claim.verdict.value.upper():<8}", fg=COLOURS[claim.verdict], bold=claim.verdict is not Verdict.HOLDS)
+    line = f"  {claim.property.id:<{width}}  {verdict}   {claim.property.statement}"
+    if claim.trace is not None and claim.verdict is not Verdict.HOLDS:
+        line += f"   {counted(len(claim.trace.steps), 'step')}"
+        if claim.trace.loop is not None:
+            line += f", the last {len(claim.trace.steps) - claim.trace.loop} for ever"
+    if claim.vacuous:
+        line += styled("   vacuous: what it speaks of never happens", fg="yellow")
+    if claim.reason:
+        line += styled(f"   ({claim.reason})", fg="yellow")
+    return line
+
+
+def summary_line(results: Sequence[CheckResult], code: int) -> str:
+    """The last line: how many of what, and the exit code."""
+    claims = [claim for result in results for claim in result.properties]
+    words = {Verdict.VIOLATED: "violated", Verdict.ERROR: "in error", Verdict.UNKNOWN: "unknown", Verdict.HOLDS: "hold"}
+    counts = [f"{sum(c.verdict is v for c in claims)} {words[v]}" for v in ORDER if any(c.verdict is v for c in claims)]
+    vacuous = sum(c.vacuous for c in claims)
+    counts.append(f"{vacuous} vacuous" if vacuous else "nothing vacuous")
+    return f"{', '.join(counts)}   exit {code}"
+
+
+def seconds(number: float) -> str:
+    """A duration for a reader."""
+    return f"{number:.2f} s" if number < 1 else f"{number:.1f} s" if number < 100 else f"{number:.0f} s"
+
+
+class ProgressLine:
+    """One line on stderr that is written over, where there is somebody to see it."""
+
+    def __init__(self) -> None:
+        self.seen = sys.stderr.isatty()
+        self.written = False
+
+    @property
+    def reporter(self) -> Reporter | None:
+        """What a search reports to; nothing where stderr is not a terminal."""
+        return self.show if self.seen else None
+
+    def show(self, progress: Progress) -> None:
+        """Where a search is."""
+        rest = f"   about {seconds(progress.remaining_s)} left" if progress.remaining_s is not None else ""
+        self.say(
+            f"{progress.phase}   {counted(progress.states, 'state')}   frontier {progress.frontier:,}   depth {progress.depth}   "
+            f"{progress.rate_per_s:,.0f}/s   {seconds(progress.elapsed_s)}{rest}"
+        )
+
+    def say(self, words: str) -> None:
+        """Write over the line."""
+        if self.seen:
+            sys.stderr.write(f"\r\x1b[K{words}")
+            sys.stderr.flush()
+            self.written = True
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self.written:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self.written = False
