@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from attrs import define, field, frozen
@@ -57,6 +57,45 @@ class Crashing:
     drops: tuple[LinkHandle, ...]
 
 
+@frozen
+class Router:
+    """Where one party's effects go. ``sends``: link name to (component, ``None``), or to (party, name of arrival) for a local link."""
+
+    name: str
+    sends: Mapping[str, tuple[int, str | None]]
+    parties: Mapping[str, int]
+    takers: Mapping[type, int]
+    ignored: frozenset[type]
+
+    def route(self, effect: Any) -> tuple[Item, ...]:
+        """The items of one effect."""
+        kind = type(effect)
+        if kind in self.takers:
+            return ((self.takers[kind], Asked(self.name, effect)),)
+        if kind in self.ignored or isinstance(effect, OpenLink):
+            return ()
+        if isinstance(effect, Send):
+            return (self._sent(effect),)
+        if isinstance(effect, Give) and effect.to in self.parties:
+            return ((self.parties[effect.to], effect.event),)
+        if isinstance(effect, CloseLink) and self.sends.get(effect.link, (0, ""))[1] is None:
+            return ((self.sends[effect.link][0], LinkOp.CLOSE),)
+        raise WorldError(
+            f"nothing in the world takes {effect!r} of {self.name}; add world.takes(component, {kind.__name__}, by={self.name}), "
+            f"or world.ignores({self.name}, {kind.__name__}) if it matters to nobody here"
+        )
+
+    def _sent(self, effect: Send) -> Item:
+        found = self.sends.get(effect.link)
+        if found is None and len(self.sends) == 1:
+            found = next(iter(self.sends.values()))
+        if found is None:
+            have = ", ".join(self.sends) or "none"
+            raise WorldError(f"{self.name} sends {effect.message!r} to link {effect.link!r}; the world's links from it are {have}")
+        index, arrives = found
+        return (index, Push((effect.message,))) if arrives is None else (index, Received(arrives, effect.message))
+
+
 @define(eq=False)
 class Closing:
     """Everything declared so far, and how it becomes a ``System``."""
@@ -90,42 +129,17 @@ class Closing:
     # -- effects -------------------------------------------------------------------------------------------------------
 
     def _router(self, party: PartyHandle) -> Callable[[Any], tuple[Item, ...]]:
-        outgoing: dict[str, Callable[[Any], Item]] = {}
-        closes: dict[str, int] = {}
+        sends: dict[str, tuple[int, str | None]] = {}
         for plan in self.links:
             if plan.source is party:
-                outgoing[plan.called] = lambda m, i=plan.handle.index: (i, Push((m,)))  # type: ignore[misc]
-                closes[plan.called] = plan.handle.index
+                sends[plan.called] = (plan.handle.index, None)
         for source, target, called, arrives in self.local:
             if source is party:
-                outgoing[called] = lambda m, i=target.index, a=arrives: (i, Received(a, m))  # type: ignore[misc]
-        only = next(iter(outgoing.values())) if len(outgoing) == 1 else None
+                sends[called] = (target.index, arrives)
         names = {h.name: h.index for h in self.handles}
-
-        def route(effect: Any) -> tuple[Item, ...]:
-            taker = self.takers.get((party.index, type(effect)))
-            if taker is not None:
-                return ((taker, Asked(party.name, effect)),)
-            if (party.index, type(effect)) in self.ignored:
-                return ()
-            if isinstance(effect, Send):
-                send = outgoing.get(effect.link, only)
-                if send is None:
-                    have = ", ".join(outgoing) or "none"
-                    raise WorldError(f"{party.name} sends {effect.message!r} to link {effect.link!r}; the world's links from it are {have}")
-                return (send(effect.message),)
-            if isinstance(effect, Give) and effect.to in names:
-                return ((names[effect.to], effect.event),)
-            if isinstance(effect, CloseLink) and effect.link in closes:
-                return ((closes[effect.link], LinkOp.CLOSE),)
-            if isinstance(effect, OpenLink):
-                return ()
-            raise WorldError(
-                f"nothing in the world takes {effect!r} of {party.name}; "
-                f"add world.takes(component, {type(effect).__name__}, by={party.name}) or world.ignores({party.name}, {type(effect).__name__})"
-            )
-
-        return route
+        takers = {effect: taker for (index, effect), taker in self.takers.items() if index == party.index}
+        ignored = frozenset(effect for index, effect in self.ignored if index == party.index)
+        return Router(party.name, sends, names, takers, ignored).route
 
     def _about(self, party: PartyHandle) -> tuple[int, ...]:
         """The party, then the links that leave it."""
@@ -170,7 +184,8 @@ class Closing:
                 if fault is False:
                     continue
                 spend = () if fault is True else (_spend(fault),)
-                found.append(Action(f"{name} {verb}", kind, "network", ((link, operation), *spend), (link, *(i for i, _ in spend))))
+                # The budget comes first: a copy that can no longer be made must not count as one for which there was no room.
+                found.append(Action(f"{name} {verb}", kind, "network", (*spend, (link, operation)), (link, *(i for i, _ in spend))))
         for links, budget, reopens in self.cuts:
             name = links[0].name
             about = tuple(link.index for link in links)

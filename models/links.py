@@ -80,24 +80,28 @@ class LinkComponent(Component):
             raise TypeError(f"{state!r} is not a link's state")
         if isinstance(operation, Push):
             return self._push(state, operation)
+        if not isinstance(operation, LinkOp):
+            raise WorldError(f"link {self.name} does not know the operation {operation!r}")
         match operation:
-            case LinkOp.DELIVER:
-                return self._each(state, deliver=True)
-            case LinkOp.LOSE:
-                return self._each(state, deliver=False)
+            case LinkOp.DELIVER | LinkOp.LOSE:
+                return self._each(state, deliver=operation is LinkOp.DELIVER)
             case LinkOp.DUPLICATE:
                 return self._duplicate(state)
-            case LinkOp.CUT | LinkOp.DROP:
-                if state.status is Status.DOWN:
-                    return (Outcome(state),) if operation is LinkOp.DROP else ()
-                return (Outcome(LinkLocal(Status.DOWN), ((self.target, LinkLost(self.arrives_as)),)),)
-            case LinkOp.OPEN:
-                return (Outcome(LinkLocal(Status.UP), ((self.target, LinkUp(self.arrives_as)),)),) if state.status is Status.DOWN else ()
-            case LinkOp.CLOSE:
-                return (Outcome(state._replace(status=Status.CLOSING)),) if state.status is Status.UP else (Outcome(state),)
             case LinkOp.TICK:
                 return self._tick(state)
-        raise WorldError(f"link {self.name} does not know the operation {operation!r}")
+            case _:
+                return self._switched(state, operation)
+
+    def _switched(self, local: LinkLocal, operation: LinkOp) -> tuple[Outcome, ...]:
+        """Cut, dropped, opened or closed."""
+        down = local.status is Status.DOWN
+        if operation is LinkOp.CLOSE:
+            return (Outcome(local._replace(status=Status.CLOSING) if local.status is Status.UP else local),)
+        if operation is LinkOp.OPEN:
+            return (Outcome(LinkLocal(Status.UP), ((self.target, LinkUp(self.arrives_as)),)),) if down else ()
+        if down:
+            return (Outcome(local),) if operation is LinkOp.DROP else ()
+        return (Outcome(LinkLocal(Status.DOWN), ((self.target, LinkLost(self.arrives_as)),)),)
 
     def _entry(self, message: Hashable) -> Hashable:
         return message if self.delay is None else (message, self.delay)
@@ -144,11 +148,12 @@ class LinkComponent(Component):
     def _duplicate(self, local: LinkLocal) -> tuple[Outcome, ...]:
         if not local.messages or (len(local.messages) >= self.capacity and self.full is Full.BLOCKS):
             return ()
+        distinct = local.messages[:1] if self.ordered else tuple(dict.fromkeys(local.messages))
         if len(local.messages) >= self.capacity:
-            return (Outcome(local, note=f"{self.name} is full", truncated=True),) if self.full is Full.TRUNCATES else ()
-        if self.ordered:
-            return (Outcome(self._with(local, (*local.messages, local.messages[0])), variant=self._message(local.messages[0])),)
-        return tuple(Outcome(self._with(local, (*local.messages, m)), variant=self._message(m)) for m in dict.fromkeys(local.messages))
+            # One for each copy that there is no room for, as there is one edge for each that there is.
+            full = Outcome(local, note=f"{self.name} is full", truncated=True)
+            return (full,) * len(distinct) if self.full is Full.TRUNCATES else ()
+        return tuple(Outcome(self._with(local, (*local.messages, m)), variant=self._message(m)) for m in distinct)
 
     def _tick(self, local: LinkLocal) -> tuple[Outcome, ...]:
         """Time passes only while no message is overdue."""
