@@ -146,12 +146,11 @@ class TransitionsBehaviour:
             self._add(row)
 
     def _add(self, row: Any) -> None:
-        parts = dict(zip(("trigger", "source", "dest"), row, strict=False)) if isinstance(row, list | tuple) else dict(row)
+        parts: dict[str, Any] = dict(zip(("trigger", "source", "dest"), row, strict=False)) if isinstance(row, list | tuple) else dict(row)
         extra = set(parts) - {"trigger", "source", "dest", "send"}
         if extra:
-            raise WorldError(
-                f"{self.name}: transition {parts.get('trigger')!r} has {', '.join(sorted(extra))}, which would hide a decision; use a step function"
-            )
+            which = ", ".join(sorted(extra))
+            raise WorldError(f"{self.name}: transition {parts.get('trigger')!r} has {which}, which hides a decision; use a step function")
         sources = parts["source"]
         if sources == "*":
             sources = self.states

@@ -62,7 +62,9 @@ class Blueprint:
             if not bound.least <= value <= bound.most:
                 raise WorldError(f"world {self.name}: {name} = {value} is out of range; {bound.doc}: {bound.least} to {bound.most}")
         values = {name: chosen.get(name, bound.default) for name, bound in self.bounds.items()}
-        world = self.make(Bounds(values))
+        world: World | None = self.make(Bounds(values))
+        if world is None:
+            raise WorldError(f"world {self.name}: its function returns nothing; let it return the World")
         world.bounds = values
         return world
 

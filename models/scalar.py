@@ -26,11 +26,11 @@ class ScalarLevels:
     def predecessors(self, depth: int, target: State) -> list[State]:
         """By expanding the level again."""
         canonical = self.symmetry.canonical if self.symmetry else _same
-        found = []
-        for state in self.levels[depth]:
-            if any(symbol != TRUNCATED and canonical(after) == target for after, symbol in self.system.successors(state)):
-                found.append(state)
-        return found
+        return [
+            state
+            for state in self.levels[depth]
+            if any(symbol != TRUNCATED and canonical(after) == target for after, symbol in self.system.successors(state))
+        ]
 
 
 def _same(state: State) -> State:

@@ -58,14 +58,15 @@ class Symmetry:
         moved = list(state)
         for place, target in enumerate(order):
             for source, dest in zip(group.members[place], group.members[target], strict=True):
-                moved[dest] = self._local(number, group, source, dest, order, state[source])
+                moved[dest] = self._local(number, source, dest, order, state[source])
         inside = {i for member in group.members for i in member}
         for index in group.renames:
             if index not in inside:
-                moved[index] = self._local(number, group, index, index, order, state[index])
+                moved[index] = self._local(number, index, index, order, state[index])
         return tuple(moved)
 
-    def _local(self, number: int, group: Group, source: int, dest: int, order: tuple[int, ...], local: int) -> int:
+    def _local(self, number: int, source: int, dest: int, order: tuple[int, ...], local: int) -> int:
+        group = self.groups[number]
         key = (number, source, order, local)
         found = self._renamed.get(key)
         if found is None:

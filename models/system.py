@@ -288,9 +288,8 @@ class System:
         except (WorldError, NotDeterministic):
             raise
         except Exception as error:
-            raise ComponentFailed(
-                f"{component.name} raised {type(error).__name__}: {error}; it was asked {_short(operation)} in state {component.spelled(state)}"
-            ) from error
+            where = f"it was asked {_short(operation)} in state {component.spelled(state)}"
+            raise ComponentFailed(f"{component.name} raised {type(error).__name__}: {error}; {where}") from error
 
     def resolve(self, symbol: int, local: int) -> tuple[tuple[int, int], ...]:
         """What a symbol may become in a local state of its head: pairs (new local state, new symbol)."""

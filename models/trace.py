@@ -131,7 +131,8 @@ def _itself(state: State) -> State:
 
 def replayed(system: System, choices: Sequence[int]) -> Trace:
     """The trace that takes these edges, each by its place among ``edges``. Raises ``IndexError`` if there is none such."""
-    state, steps = system.initial, []
+    state = system.initial
+    steps: list[TraceStep] = []
     for choice in choices:
         found = edges(system, state)
         if not 0 <= choice < len(found):

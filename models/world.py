@@ -22,7 +22,7 @@ from troth.models.links import BudgetComponent, Full, LinkComponent, StopwatchCo
 from troth.models.parties import PartyComponent
 from troth.models.properties import Fairness, Property, PropertyKind
 from troth.models.system import ActionKind, Component, System
-from troth.spec.core import Called, RefusalKind
+from troth.spec.core import Called, Core, RefusalKind
 
 Times: TypeAlias = "int | Handle | None"
 FairSelector: TypeAlias = "ActionKind | ActionHandle | LinkHandle | Strong | str"
@@ -73,16 +73,20 @@ class World:
             made = TransitionsBehaviour(name, behaviour)
         elif initial is not ...:
             made = StepBehaviour(name, behaviour, initial, observe)
-        elif callable(behaviour) and hasattr(built := behaviour(), "handle"):
-            made = CoreBehaviour(name, lambda: built)
         else:
-            raise WorldError(
-                f"party {name}: {behaviour!r} makes no Core; give a Core class, a step function with initial=, or a configuration"
-            )
+            made = self._core(name, behaviour)
         component = PartyComponent(name, made, stale=stale_timers)
         handle = PartyHandle(self._index(component), component)
         self.handles.append(handle)
         return handle
+
+    def _core(self, name: str, factory: Any) -> CoreBehaviour:
+        core = factory() if callable(factory) else factory
+        if not isinstance(core, Core):
+            raise WorldError(
+                f"party {name}: {factory!r} makes no Core; give a Core class, a step function with initial=, or a configuration"
+            )
+        return CoreBehaviour(name, lambda: core)
 
     def budget(self, name: str, times: int) -> Handle:
         """A number of times, to be shared by several actions: give it as ``times=`` or ``lossy=``. Observation: ``left``."""
@@ -267,7 +271,7 @@ class World:
 
     def never_refused(
         self,
-        id: str,
+        id: str,  # noqa: A002
         statement: str,
         party: PartyHandle,
         kinds: Sequence[RefusalKind] = (RefusalKind.VIOLATION, RefusalKind.DRIVER),

@@ -104,7 +104,9 @@ class VectorSearch:
     def run(self) -> Exploration:
         """Search until everything is seen or a limit is reached."""
         started = perf_counter()
-        front = joined([self.table.insert(self.expander.layout.pack_one(self.system.initial)), self.table.flush()], self.expander.layout.words)
+        front = joined(
+            [self.table.insert(self.expander.layout.pack_one(self.system.initial)), self.table.flush()], self.expander.layout.words
+        )
         while len(front[0]):
             if self.limits.workers > 1 and len(front[0]) >= FORK_FRONTIER and can_fork():
                 front, ending = Team(self, self.limits.workers).run(front)

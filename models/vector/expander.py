@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth.models.system import DONE, NOWHERE, TRUNCATED, System
-from troth.models.vector.groups import EDGE_SHIFT, ENTRY_MASK, MISSING, Filler, Group, Outgrown, Pending, Wanted, plan_groups, together
-from troth.models.vector.layout import Ints, Layout, Words, joined, plan, taken
+from troth.models.vector.groups import EDGE_SHIFT, ENTRY_MASK, MISSING, Filler, Group, Pending, Wanted, plan_groups, together
+from troth.models.vector.layout import Ints, Layout, Words, plan, taken
 from troth.models.vector.stages import Stage
 
 Sink = Callable[["NDArray[np.intp] | None", Words, "NDArray[np.int32] | None"], None]
@@ -110,8 +110,16 @@ class Expander:
             self._finish(left, sink, counts, rows=rows)
         return counts
 
-    def _apply(
-        self, group: Group, states: Words, keys: NDArray[np.int32], count: NDArray[np.uint32], sink: Sink, left: list[Pending], *, rows: bool
+    def _apply(  # noqa: PLR0917 - one inner loop, and these are its operands
+        self,
+        group: Group,
+        states: Words,
+        keys: NDArray[np.int32],
+        count: NDArray[np.uint32],
+        sink: Sink,
+        left: list[Pending],
+        *,
+        rows: bool,
     ) -> None:
         """Every entry of every state's joint state: plane by plane, on the states that still have one."""
         source: NDArray[np.intp] | None = None

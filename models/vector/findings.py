@@ -12,7 +12,7 @@ from troth.models.expressions import Expr
 from troth.models.properties import Property, PropertyKind
 from troth.models.system import State, System
 from troth.models.vector.layout import Ints, Layout, Words, taken
-from troth.models.vector.predicates import Columns, Digests, Node, compiled, least
+from troth.models.vector.predicates import Columns, Digests, compiled, least
 
 Rank = tuple[int, int]
 Hits = dict[str, tuple[Rank, State, State | None]]
@@ -114,7 +114,7 @@ class Watch:
         expr: Expr = kept.expr if kept.kind is not PropertyKind.NO_DEADLOCK or kept.then is None else kept.then
         try:
             value = expr.compiled(self.system)(state, after or state)
-        except Exception as error:  # noqa: BLE001 - this is the finding
+        except Exception as error:
             return f"{type(error).__name__}: {error}"
         return f"`{kept.expr}` gave {value!r}, not a bool"
 

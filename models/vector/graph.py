@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
@@ -41,11 +43,11 @@ class _Numbered:
 
     def __init__(self, words: int) -> None:
         self.words = words
-        self.runs: list[tuple[NDArray[np.void] | NDArray[np.uint64], NDArray[np.int32]]] = []
+        self.runs: list[tuple[NDArray[Any], NDArray[np.int32]]] = []
         self.count = 0
         self.parts: list[Words] = []
 
-    def _key(self, states: Words) -> NDArray[np.uint64] | NDArray[np.void]:
+    def _key(self, states: Words) -> NDArray[Any]:
         if self.words == 1:
             return states[0]
         both = np.empty((len(states[0]), 2), ">u8")
@@ -70,7 +72,7 @@ class _Numbered:
             self.count += len(new)
         return numbers[back], fresh
 
-    def _add(self, keys: NDArray[np.void] | NDArray[np.uint64], numbers: NDArray[np.int32]) -> None:
+    def _add(self, keys: NDArray[Any], numbers: NDArray[np.int32]) -> None:
         self.runs.append((keys, numbers))
         while len(self.runs) > 1 and 2 * len(self.runs[-1][0]) >= len(self.runs[-2][0]):
             (a, an), (b, bn) = self.runs.pop(), self.runs.pop()

@@ -259,7 +259,11 @@ class Filler:
             for head in np.flatnonzero(np.bincount(heads + 1)).tolist():
                 component = head - 1
                 here = np.flatnonzero(heads == component)
-                part = batch if len(here) == len(heads) else Pending(np.take(batch.rows, here), taken(batch.states, here), np.take(batch.symbols, here))
+                part = (
+                    batch
+                    if len(here) == len(heads)
+                    else Pending(np.take(batch.rows, here), taken(batch.states, here), np.take(batch.symbols, here))
+                )
                 if component == NOWHERE:
                     over.append(part)
                 elif within is not None and component not in within:

@@ -23,7 +23,7 @@ Ints: TypeAlias = NDArray[np.int64]
 CHUNK = 1 << 15
 """States worked on at a time: their temporaries stay in a core's cache."""
 MARK = np.uint64(1 << 63)
-WORD_BITS = (63, 64)
+WORD_BITS: tuple[int, int] = (63, 64)
 
 
 @frozen
@@ -79,7 +79,7 @@ def plan(names: Sequence[str], counts: Sequence[int]) -> Layout:
     needed = [bits(count) for count in counts]
     order = sorted(range(len(needed)), key=lambda i: (-needed[i], i))
     for words in (1, 2):
-        room = list(WORD_BITS[:words])
+        room: list[int] = [*WORD_BITS[:words]]
         word = [-1] * len(needed)
         for i in order:
             word[i] = next((w for w in range(words) if room[w] >= needed[i]), -1)

@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
-from troth.models.errors import TrothError
+from troth.spec.errors import TrothError
 
 
 class WorkerLost(Exception):

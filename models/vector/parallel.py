@@ -17,13 +17,12 @@ import os
 import sys
 import warnings
 from multiprocessing import get_context
-from multiprocessing.process import BaseProcess
+from multiprocessing.context import ForkProcess
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from troth.models.errors import TrothError
 from troth.models.exploration import Ending
 from troth.models.vector.findings import Hits
 from troth.models.vector.groups import Wanted
@@ -31,6 +30,7 @@ from troth.models.vector.layout import CHUNK, Layout, Words, chunks, joined, tak
 from troth.models.vector.memory import shared
 from troth.models.vector.mesh import Mesh, WorkerLost
 from troth.models.vector.table import FACTOR, HALF
+from troth.spec.errors import TrothError
 
 if TYPE_CHECKING:
     from troth.models.vector.driver import VectorSearch
@@ -118,7 +118,7 @@ class Team:
     def run(self, front: Words) -> tuple[Words, Ending | None]:
         """Search from the level ``front`` on. Returns an ending, or (``None``) the level to go on with after a change of layout."""
         context = get_context("fork")
-        children: list[BaseProcess] = []
+        children: list[ForkProcess] = []
         with warnings.catch_warnings():
             # Python 3.12 warns of forking while threads exist; numpy's idle ones hold no lock that a worker needs.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -157,7 +157,7 @@ class Team:
             return
         except TrothError as error:
             self.mesh.fail(error)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others must hear of it
+        except Exception as error:
             self.mesh.fail(TrothError(f"a worker failed with {type(error).__name__}: {error}"))
 
     def _dissolved(self, worker: Worker, ending: Ending | None) -> tuple[Words, Ending | None]:
@@ -225,12 +225,13 @@ class Worker:
     def run(self) -> Ending | None:
         """Level by level, all workers in step. ``None``: a field is too narrow, the present level is to be done again."""
         search = self.search
-        sizes = self.mesh.meet(len(self.front[0]))
-        while sum(sizes):
+        sizes: list[int] = self.mesh.meet(len(self.front[0]))
+        while any(sizes):
             if self.me == 0:
                 self.team.sizes.append(sizes)
             search.found.depth = search.depth
-            following = self._level(sum(sizes))
+            total: int = sum(sizes)
+            following = self._level(total)
             if following is None:
                 return None  # what was counted since the last level's end is counted again
             self.front = self._stored(following)

@@ -137,7 +137,7 @@ class TableNode:
     def _evaluated(self, locals_: Sequence[int]) -> int:
         try:
             value = self.of(locals_)
-        except Exception:  # noqa: BLE001 - the plain evaluator says later what it was
+        except Exception:
             return FAILED
         if self.as_bool and type(value) is not bool:
             return FAILED

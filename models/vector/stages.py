@@ -6,6 +6,8 @@ gather. Target states are kept as numbers, not as packed differences, so that th
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,8 @@ from troth.models.system import NOWHERE, System
 from troth.models.vector.layout import Ints
 
 UNKNOWN = -1
+
+_T = TypeVar("_T", bound=np.generic)
 
 
 class Stage:
@@ -68,14 +72,14 @@ class Stage:
             capacity = max(capacity, 2 * self.capacity)
         old = (self.capacity, self.columns)
 
-        def moved(plane: NDArray[np.int32] | NDArray[np.int16], empty: int) -> NDArray[np.int32] | NDArray[np.int16]:
-            wider = np.full((capacity, columns), empty, plane.dtype)
+        def moved(plane: NDArray[_T], empty: int) -> NDArray[_T]:
+            wider: NDArray[_T] = np.full((capacity, columns), empty, plane.dtype)
             wider[: old[0], : old[1]] = plane.reshape(old)
             return wider.reshape(-1)
 
-        self.count = moved(self.count, UNKNOWN).astype(np.int16, copy=False)
-        self.target = [moved(p, 0).astype(np.int32, copy=False) for p in self.target]
-        self.after = [moved(p, 0).astype(np.int32, copy=False) for p in self.after]
+        self.count = moved(self.count, UNKNOWN)
+        self.target = [moved(p, 0) for p in self.target]
+        self.after = [moved(p, 0) for p in self.after]
         self.capacity, self.columns = capacity, columns
 
     def _fill(self, key: int) -> None:

@@ -13,17 +13,21 @@ MESSAGES = ("a", "b")
 CALLS = ("x", "y")
 
 
+letter: Any = Send  # a core's messages are Message objects; a world of step functions takes any hashable
+
+
+def answer(random: Random, size: int, links: list[str]) -> tuple[int, tuple[Any, ...]]:
+    """A random new state and effects."""
+    count = random.choice([0, 0, 1, 1, 2]) if links else 0
+    effects: list[Any] = [letter(random.choice(links), random.choice(MESSAGES)) for _ in range(count)]
+    if random.random() < 0.15:
+        effects.append(SetTimer("t", None, 0, "short") if random.random() < 0.7 else CancelTimer("t", None))
+    return random.randrange(size), tuple(effects)
+
+
 def step_function(random: Random, size: int, links: list[str]) -> Any:
     """A random total table from (state, event) to new state and effects; some calls are blocked, some answers are alternatives."""
     table: dict[tuple[int, str], Any] = {}
-
-    def answer() -> tuple[int, tuple[Any, ...]]:
-        effects: list[Any] = [
-            Send(random.choice(links), random.choice(MESSAGES)) for _ in range(random.choice([0, 0, 1, 1, 2]) if links else 0)
-        ]
-        if random.random() < 0.15:
-            effects.append(SetTimer("t", None, 0, "short") if random.random() < 0.7 else CancelTimer("t", None))
-        return random.randrange(size), tuple(effects)
 
     for state in range(size):
         for event in (*MESSAGES, *CALLS, "fired"):
@@ -31,9 +35,9 @@ def step_function(random: Random, size: int, links: list[str]) -> Any:
             if event in CALLS and draw < 0.4:
                 table[state, event] = None
             elif draw > 0.9:
-                table[state, event] = [answer(), answer()]
+                table[state, event] = [answer(random, size, links), answer(random, size, links)]
             else:
-                table[state, event] = answer()
+                table[state, event] = answer(random, size, links)
 
     def step(state: int, event: Any) -> Any:
         match event:

@@ -40,5 +40,7 @@ def test_an_injected_fault_is_found_by_a_shortest_trace(bug: int, size: tuple[in
     result = check(session(**dict(zip("TRAC", size, strict=True)), BUG=bug))
     traces = {p.property.id: p.trace for p in result.properties if p.verdict is Verdict.VIOLATED}
 
-    assert traces[broken] is not None
-    assert len(traces[broken].steps) == steps
+    found = traces[broken]
+
+    assert found is not None
+    assert len(found.steps) == steps

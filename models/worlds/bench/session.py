@@ -8,7 +8,9 @@ releases the source. A shutdown or an abort may come at any time; a lease may ex
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from typing import Any, NamedTuple
 
 from troth.models.bounds import Bound, Bounds, blueprint
@@ -70,43 +72,67 @@ def _to_trainer(kind: Msg, task: int = 0, attempt: int = 0) -> tuple[Send]:
     return (Send("trainer", Letter(kind, task, attempt)),)  # type: ignore[arg-type]
 
 
+HostStep = tuple[Host, tuple[Send, ...]] | None
+
+
+def _send_task(host: Host, task: int) -> HostStep:
+    if host.state != OPEN or not host.lease or host.tasks[task] != IDLE or (task > 0 and host.tasks[task - 1] == IDLE):
+        return None
+    return host._replace(tasks=_put(host.tasks, task, SENT)), _to_trainer(Msg.TASK, task)
+
+
+def _resend_task(host: Host, task: int) -> HostStep:
+    return (host, _to_trainer(Msg.TASK, task)) if host.state == OPEN and host.lease and host.tasks[task] == SENT else None
+
+
+def _shutdown(host: Host, _: int) -> HostStep:
+    return (host._replace(state=SHUTTING), _to_trainer(Msg.SHUT)) if host.state == OPEN else None
+
+
+def _repeat_shutdown(host: Host, _: int) -> HostStep:
+    return (host, _to_trainer(Msg.SHUT)) if host.state == SHUTTING else None
+
+
+def _abort(host: Host, _: int) -> HostStep:
+    return (host._replace(state=ABORTED), _to_trainer(Msg.ABORT)) if host.state != ABORTED else None
+
+
+def _repeat_abort(host: Host, _: int) -> HostStep:
+    return (host, _to_trainer(Msg.ABORT)) if host.state == ABORTED else None
+
+
+def _expire_lease(host: Host, _: int) -> HostStep:
+    return (host._replace(lease=False, tasks=tuple(IDLE if t == SENT else t for t in host.tasks)), ()) if host.lease else None
+
+
+def _renew_lease(host: Host, _: int) -> HostStep:
+    return (host._replace(lease=True), ()) if not host.lease and host.state != ABORTED else None
+
+
+def _release(host: Host, task: int) -> HostStep:
+    return (host, _to_trainer(Msg.REL, task)) if host.state != ABORTED and host.tasks[task] == DONE else None
+
+
+HOST_CALLS: dict[str, Callable[[Host, int], HostStep]] = {
+    "send_task": _send_task,
+    "resend_task": _resend_task,
+    "shutdown": _shutdown,
+    "repeat_shutdown": _repeat_shutdown,
+    "abort": _abort,
+    "repeat_abort": _repeat_abort,
+    "expire_lease": _expire_lease,
+    "renew_lease": _renew_lease,
+    "release": _release,
+}
+
+
 def host_step(bug: int) -> Any:
     """The host's step function; ``bug`` 1 lets every result overwrite the canonical attempt."""
 
-    def step(host: Host, event: Any) -> tuple[Host, tuple[Send, ...]] | None:
+    def step(host: Host, event: Any) -> HostStep:
         if isinstance(event, Received):
             return _host_receives(host, event.message, bug)  # type: ignore[arg-type]
-        call, task = event.call, event.number
-        open_, live = host.state == OPEN, host.lease
-        match call:
-            case "send_task":
-                if open_ and live and host.tasks[task] == IDLE and (task == 0 or host.tasks[task - 1] != IDLE):
-                    return host._replace(tasks=_put(host.tasks, task, SENT)), _to_trainer(Msg.TASK, task)
-            case "resend_task":
-                if open_ and live and host.tasks[task] == SENT:
-                    return host, _to_trainer(Msg.TASK, task)
-            case "shutdown":
-                if open_:
-                    return host._replace(state=SHUTTING), _to_trainer(Msg.SHUT)
-            case "repeat_shutdown":
-                if host.state == SHUTTING:
-                    return host, _to_trainer(Msg.SHUT)
-            case "abort":
-                if host.state != ABORTED:
-                    return host._replace(state=ABORTED), _to_trainer(Msg.ABORT)
-            case "repeat_abort":
-                if host.state == ABORTED:
-                    return host, _to_trainer(Msg.ABORT)
-            case "expire_lease":
-                if live:
-                    return host._replace(lease=False, tasks=tuple(IDLE if t == SENT else t for t in host.tasks)), ()
-            case "renew_lease":
-                if not live and host.state != ABORTED:
-                    return host._replace(lease=True), ()
-            case "release":
-                if host.state != ABORTED and host.tasks[task] == DONE:
-                    return host, _to_trainer(Msg.REL, task)
-        return None
+        return HOST_CALLS[event.call](host, event.number)
 
     return step
 
@@ -141,24 +167,27 @@ def trainer_step(attempts: int, bug: int) -> Any:
     return step
 
 
-def _trainer_receives(trainer: Trainer, letter: Letter, bug: int) -> Trainer:
-    task, ledger = letter.task, trainer.ledger
+def _ledger_after(entry: int, letter: Letter, *, admits: bool) -> int:
+    """What a letter about a task does to its ledger entry."""
     match letter.kind:
-        case Msg.TASK:
-            admits = ledger[task] == NONE and (trainer.state == RUNNING or bug == 3)
-            return trainer._replace(ledger=_put(ledger, task, WORKING)) if admits else trainer
-        case Msg.ACC:
-            if letter.attempt == 0 and ledger[task] == WAITING:
-                return trainer._replace(ledger=_put(ledger, task, WORKING))
-            if letter.attempt > 0 and ledger[task] in (WORKING, WAITING):
-                return trainer._replace(ledger=_put(ledger, task, ACKED))
-            return trainer
-        case Msg.REL:
-            return trainer._replace(ledger=_put(ledger, task, RELEASED)) if ledger[task] in (WORKING, WAITING, ACKED) else trainer
-        case Msg.SHUT:
-            return trainer._replace(state=DRAINING) if trainer.state == RUNNING else trainer
-        case _:
-            return Trainer(DEAD, (NONE,) * len(ledger), (0,) * len(ledger))
+        case Msg.TASK if entry == NONE and admits:
+            return WORKING
+        case Msg.ACC if letter.attempt == 0 and entry == WAITING:
+            return WORKING
+        case Msg.ACC if letter.attempt > 0 and entry in (WORKING, WAITING):
+            return ACKED
+        case Msg.REL if entry in (WORKING, WAITING, ACKED):
+            return RELEASED
+    return entry
+
+
+def _trainer_receives(trainer: Trainer, letter: Letter, bug: int) -> Trainer:
+    if letter.kind is Msg.SHUT:
+        return trainer._replace(state=DRAINING) if trainer.state == RUNNING else trainer
+    if letter.kind is Msg.ABORT:
+        return Trainer(DEAD, (NONE,) * len(trainer.ledger), (0,) * len(trainer.ledger))
+    entry = _ledger_after(trainer.ledger[letter.task], letter, admits=trainer.state == RUNNING or bug == 3)
+    return trainer._replace(ledger=_put(trainer.ledger, letter.task, entry))
 
 
 def receiver_step(state: int, event: Called) -> tuple[int, tuple[Send, ...]] | None:
@@ -171,6 +200,18 @@ def receiver_step(state: int, event: Called) -> tuple[int, tuple[Send, ...]] | N
     }
     found = moves.get((event.call, state))
     return None if found is None else (found, ())
+
+
+def _offers(task: int, host: Host) -> bool:
+    return host.state != ABORTED and host.lease and host.canonical[task] > 0
+
+
+def _unaccepted(task: int, host: Host) -> bool:
+    return host.canonical[task] == 0
+
+
+def _holds(task: int, trainer: Trainer) -> bool:
+    return trainer.ledger[task] in (WORKING, WAITING, ACKED)
 
 
 def _host_may(world: World, host: PartyHandle, to_trainer: LinkHandle, receivers: list[list[PartyHandle]], bug: int) -> None:
@@ -194,7 +235,7 @@ def _receivers_may(world: World, host: PartyHandle, receivers: list[list[PartyHa
     """Downloads start only under a live lease; a session that is aborted starts and finishes none."""
     in_session = host.where(lambda h: h.state != ABORTED, "not aborted")
     for task, group in enumerate(receivers):
-        offered = host.where(lambda h, t=task: h.state != ABORTED and h.lease and h.canonical[t] > 0, f"offers {task}")
+        offered = host.where(partial(_offers, task), f"offers {task}")
         for receiver in group:
             world.may(receiver, "start", when=offered)
             world.may(receiver, "finish", when=in_session)
@@ -209,8 +250,8 @@ def _claims(world: World, host: PartyHandle, trainer: PartyHandle, to_trainer: L
     world.always("OneCanonical", "every acceptance in flight names the canonical attempt", jointly(one_canonical, host, to_trainer))
     live: list[Expr] = []
     for task, group in enumerate(receivers):
-        unaccepted = host.where(lambda h, t=task: h.canonical[t] == 0, f"no canonical attempt of {task}")
-        held = trainer.where(lambda s, t=task: s.ledger[t] in (WORKING, WAITING, ACKED), f"holds {task}")
+        unaccepted = host.where(partial(_unaccepted, task), f"no canonical attempt of {task}")
+        held = trainer.where(partial(_holds, task), f"holds {task}")
         live.append(unaccepted | held | every(*(r.where(lambda s: s == SETTLED, "settled") for r in group)))
     aborted = host.where(lambda h: h.state == ABORTED, "aborted")
     world.always("SourceLive", "a source stays live until its receivers have settled, unless aborted", aborted | every(*live))
