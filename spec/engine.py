@@ -156,12 +156,11 @@ class _Run:
 
     def _valuation(self, compiled: Compiled, state: Enum, micro: _Micro, view: View) -> int:
         bits = 0
-        name = micro.machine
-        for place, atom in enumerate(compiled.machine.table[state, micro.trigger].atoms):
-            answer = atom.of(Reader(view, (*atom.reads, name), f"{name}.{atom.name}"), micro.event)
+        for place, question in enumerate(compiled.questions[state, micro.trigger]):
+            answer = question.of(Reader(view, question.may_read, question.name), micro.event)
             if type(answer) is not bool:
-                raise BadGuard(f"atom {name}.{atom.name} answered {answer!r}; a guard must answer with a real bool")
-            self.guards.append((f"{name}.{atom.name}", answer))
+                raise BadGuard(f"atom {question.name} answered {answer!r}; a guard must answer with a real bool")
+            self.guards.append((question.name, answer))
             bits |= answer << place
         return bits
 

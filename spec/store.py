@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
 from typing import Any, TypeAlias
 
 import attrs
-from attrs import frozen
+from attrs import field, frozen
 
 from troth.spec import core
 from troth.spec.core import Key
@@ -22,8 +22,20 @@ GENERATIONS = 2
 firing exists."""
 
 TimerId: TypeAlias = tuple[str, Key]
-Slots: TypeAlias = dict[str, "Slot | dict[Any, Slot]"]
+Slots: TypeAlias = Mapping[str, "Slot | Members"]
 Saved: TypeAlias = tuple[Slots, dict[TimerId, int], dict[TimerId, int]]
+
+THICKENED_LIMIT = 65_536
+"""Instances of one machine that ``restore`` remembers how to build. A checker restores the same few thousand over and over."""
+
+
+@frozen
+class Question:
+    """An atom as one machine asks it."""
+
+    of: Callable[[Any, Any], bool]
+    may_read: frozenset[str]
+    name: str
 
 
 @frozen(eq=False)
@@ -35,6 +47,8 @@ class Compiled:
     limit: int | None
     fields: tuple[str, ...]
     start: Slot
+    questions: Mapping[tuple[Enum, str], tuple[Question, ...]]
+    thickened: dict[Any, Slot] = field(factory=dict)
 
 
 class Store:
@@ -44,14 +58,15 @@ class Store:
         self.party = party
         self.config = config
         self.compiled = {m.name: _compile(m, config, interpreter) for m in party.machines}
-        self.slots: Slots = {name: {} if c.machine.family else c.start for name, c in self.compiled.items()}
+        # Never changed in place: a move makes a new mapping, so that a view or a saved state is just the old one.
+        self.slots: Slots = {name: Members({}, c.start) if c.machine.family else c.start for name, c in self.compiled.items()}
         self.timers = {name for machine in party.machines for name in machine.timers}
         self.armed: dict[TimerId, int] = {}
         self.stale: dict[TimerId, int] = {}
 
     def save(self) -> Saved:
-        """Everything, to go back to after a refusal. Shallow, because ``put`` never changes a family's dict in place."""
-        return dict(self.slots), dict(self.armed), dict(self.stale)
+        """Everything, to go back to after a refusal."""
+        return self.slots, dict(self.armed), dict(self.stale)
 
     def undo(self, saved: Saved) -> None:
         """Go back."""
@@ -62,12 +77,11 @@ class Store:
         parts: list[Hashable] = []
         for name, compiled in self.compiled.items():
             slot = self.slots[name]
-            if isinstance(slot, dict):
-                parts.append(tuple((key, *_flat(slot[key], compiled.fields)) for key in sorted(slot)))
+            if isinstance(slot, Members):
+                parts.append(tuple((key, *_flat(slot[key], compiled.fields)) for key in slot))
             else:
                 parts.append(_flat(slot, compiled.fields))
-        parts.append(tuple(sorted(self.armed.items(), key=repr)))
-        parts.append(tuple(sorted(self.stale.items(), key=repr)))
+        parts += (_in_order(self.armed), _in_order(self.stale))
         return tuple(parts)
 
     def restore(self, snapshot: Hashable) -> None:
@@ -76,7 +90,7 @@ class Store:
             if not isinstance(snapshot, tuple):
                 raise TypeError("it is not a tuple")  # noqa: TRY301 - one handler says it for every way of being foreign
             *parts, armed, stale = snapshot
-            slots: Slots = {}
+            slots: dict[str, Slot | Members] = {}
             for (name, compiled), part in zip(self.compiled.items(), parts, strict=True):
                 slots[name] = _members(compiled, part) if compiled.machine.family else _thick(compiled, part)
             running, late = self._timers(armed), self._timers(stale)
@@ -96,40 +110,35 @@ class Store:
     def slot(self, machine: str, key: Key) -> Slot:
         """One instance; an instance that does not exist reads as the initial one."""
         slot = self.slots[machine]
-        if isinstance(slot, dict):
-            return slot.get(key, self.compiled[machine].start)
-        return slot
+        return slot[key] if isinstance(slot, Members) else slot
 
     def members(self, machine: str) -> tuple[Key, ...]:
         """The keys of a family's instances, lowest first."""
         slot = self.slots[machine]
-        if not isinstance(slot, dict):
+        if not isinstance(slot, Members):
             raise CoreError(f"{machine} is not a family")
-        return tuple(sorted(slot))
+        return tuple(slot)
 
     def view(self, key: Key = None, own: Slot | None = None) -> View:
         """The party now, as guards see it."""
-        slots: dict[str, Slot | Members] = {}
-        for name, slot in self.slots.items():
-            slots[name] = Members(slot, self.compiled[name].start) if isinstance(slot, dict) else slot
-        return View(slots, self.config, key, own)
+        return View(self.slots, self.config, key, own)
 
     def put(self, compiled: Compiled, key: Key, state: Enum, data: Any) -> None:
         """Move one instance, resetting the data that no longer matters."""
         machine = compiled.machine
-        slots = self.slots[machine.name]
-        if not isinstance(slots, dict):
-            self.slots[machine.name] = Slot(state, machine.trimmed(state, data))
+        old = self.slots[machine.name]
+        if not isinstance(old, Members):
+            self.slots = {**self.slots, machine.name: Slot(state, machine.trimmed(state, data))}
             return
-        slots = self.slots[machine.name] = dict(slots)  # a copy: the views that were given out keep showing the moment before
         if state is machine.initial:
-            slots.pop(key, None)
+            self.slots = {**self.slots, machine.name: old.without(key)}
             for name in machine.timers:
                 self.stale.pop((name, key), None)
             return
-        slots[key] = Slot(state, machine.trimmed(state, data))
-        if compiled.limit is not None and len(slots) > compiled.limit:
-            raise CoreError(f"{machine.name}: {len(slots)} instances, above its limit {compiled.limit}; its rows must make room first")
+        new = old.having(key, Slot(state, machine.trimmed(state, data)))
+        self.slots = {**self.slots, machine.name: new}
+        if compiled.limit is not None and len(new) > compiled.limit:
+            raise CoreError(f"{machine.name}: {len(new)} instances, above its limit {compiled.limit}; its rows must make room first")
 
     def check_timers(self, compiled: Compiled, key: Key) -> None:
         """A machine that is over has stopped its timers: one that fires into nothing is a decision nobody wrote down."""
@@ -169,22 +178,38 @@ def _compile(machine: Machine, config: Any, interpreter: Callable[[Machine], Int
         named = machine.family.limit
         limit = named if isinstance(named, int) else int(getattr(config.limits, named))
     fields = tuple(f.name for f in attrs.fields(machine.data))
-    return Compiled(machine, interpreter(machine), limit, fields, Slot(machine.initial, machine.data()))
+    questions = {
+        where: tuple(Question(a.of, frozenset((*a.reads, machine.name)), f"{machine.name}.{a.name}") for a in cell.atoms)
+        for where, cell in machine.table.items()
+    }
+    return Compiled(machine, interpreter(machine), limit, fields, Slot(machine.initial, machine.data()), questions)
+
+
+def _in_order(timers: Mapping[TimerId, int]) -> tuple[tuple[TimerId, int], ...]:
+    return tuple(sorted(timers.items(), key=repr)) if len(timers) > 1 else tuple(timers.items())
 
 
 def _flat(slot: Slot, fields: tuple[str, ...]) -> tuple[Hashable, ...]:
-    return (slot.state.name, *(getattr(slot.data, name) for name in fields))
+    data = slot.data
+    return (slot.state.name, *[getattr(data, name) for name in fields])
 
 
-def _members(compiled: Compiled, part: Any) -> dict[Any, Slot]:
+def _members(compiled: Compiled, part: Any) -> Members:
     members = {key: _thick(compiled, rest) for key, *rest in part}
     if any(slot.state is compiled.machine.initial for slot in members.values()):
         raise ValueError(f"{compiled.machine.name} keeps an instance that is absent")
-    return members
+    return Members(members, compiled.start)
 
 
 def _thick(compiled: Compiled, part: Any) -> Slot:
+    part = tuple(part)
+    found = compiled.thickened.get(part)
+    if found is not None:
+        return found
     state, *values = part
     if len(values) != len(compiled.fields):
         raise ValueError(f"{compiled.machine.name} has the fields {', '.join(compiled.fields) or '(none)'}")
-    return Slot(compiled.machine.states[state], compiled.machine.data(*values))
+    slot = Slot(compiled.machine.states[state], compiled.machine.data(*values))
+    if len(compiled.thickened) < THICKENED_LIMIT:
+        compiled.thickened[part] = slot
+    return slot

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +36,21 @@ class Members(Mapping[Any, Slot]):
         return self._slots.get(key, self._absent)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(sorted(self._slots))
+        return iter(sorted(self._slots) if len(self._slots) > 1 else tuple(self._slots))
 
     def __len__(self) -> int:
         return len(self._slots)
 
     def __contains__(self, key: object) -> bool:
         return key in self._slots
+
+    def having(self, key: Key, slot: Slot) -> Members:
+        """The same family with one instance as given."""
+        return Members({**self._slots, key: slot}, self._absent)
+
+    def without(self, key: Key) -> Members:
+        """The same family with one instance absent."""
+        return Members({k: slot for k, slot in self._slots.items() if k != key}, self._absent)
 
     def count(self, *states: Enum) -> int:
         """How many instances are in one of ``states``."""
@@ -92,7 +100,7 @@ class Reader:
 
     __slots__ = ("_allowed", "_name", "_view", "config", "key", "own")
 
-    def __init__(self, view: View, allowed: tuple[str, ...], name: str) -> None:
+    def __init__(self, view: View, allowed: Container[str], name: str) -> None:
         self._view = view
         self._allowed = allowed
         self._name = name
