@@ -38,8 +38,11 @@ class Session(Bench):
     limits: Limits = LIMITS
 
     def deliver(self, address: Address) -> core.Step:
-        """Hand the oldest message over; a payload to fetch gets a receiver of its own."""
-        name, _ = address
+        """Hand the oldest message over; a payload to fetch gets a receiver of its own, and one that never began hears nothing."""
+        name, link = address
+        if name not in self.cores and link == "data":
+            self.queues[address].popleft()
+            return core.Step()
         if isinstance(self.queues[address][0], m.FetchPayload):
             self.cores[name] = Receiver(ReceiverConfig(limits=self.limits))
             for pending in [where for where in self.armed if where[0] == name]:

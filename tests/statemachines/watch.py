@@ -1,0 +1,289 @@
+"""The numbered properties as watchers: each looks at one step of one core, and at what it has seen before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, field
+
+from troth.spec import core
+from troth.spec import messages as m
+from troth.spec.engine import PartyCore
+from troth.spec.properties import PROPERTIES
+from troth.statemachines.host.process import GONE
+from troth.statemachines.host.session import HostSessionState
+from troth.statemachines.receiver import DownloadState
+from troth.statemachines.shared.lease import LeaseState
+from troth.statemachines.shared.source import LIVE as SOURCE_LIVE
+from troth.statemachines.trainer.ledger import ACCEPTED, LedgerState
+from troth.statemachines.trainer.publication import BUSY
+from troth.statemachines.trainer.session import OPENING, TrainerSessionState
+
+
+@define
+class Seen:
+    """One step, as a watcher sees it."""
+
+    core: PartyCore
+    before: PartyCore
+    event: core.Event
+    step: core.Step
+
+    def sent(self, *kinds: type[core.Message]) -> list[Any]:
+        """The messages of those kinds that the step sent."""
+        return [e.message for e in self.step.effects if isinstance(e, core.Send) and isinstance(e.message, kinds)]
+
+    def was(self, machine: str, key: core.Key = None) -> Any:
+        """The state before."""
+        return self.before.state(machine, key)
+
+    def now(self, machine: str, key: core.Key = None) -> Any:
+        """The state after."""
+        return self.core.state(machine, key)
+
+    def became(self, machine: str, state: Any) -> list[core.Key]:
+        """The family's instances that are newly in that state."""
+        return [key for key in self.core.members(machine) if self.now(machine, key) is state and self.was(machine, key) is not state]
+
+
+@define
+class Watch:
+    """Every watcher of one core, with its memory. ``look`` raises ``AssertionError`` that names the property."""
+
+    core: PartyCore
+    before: PartyCore
+    delivered: Counter[tuple[int, int]] = field(factory=Counter)
+    canonical: dict[tuple[int, int], int] = field(factory=dict)
+    rejected: set[tuple[int, int]] = field(factory=set)
+    calls: Counter[tuple[str, int]] = field(factory=Counter)
+    losses: Counter[int] = field(factory=Counter)
+    ended: int = 0
+    termed: bool = False
+    orphaned: bool = False
+    fetched: set[int] = field(factory=set)
+
+    def look(self, event: core.Event, step: core.Step) -> None:
+        """Check one step."""
+        seen = Seen(self.core, self.before, event, step)
+        for watcher in (*WATCHERS["any"], *WATCHERS[self.core.party.name]):
+            name = watcher.__name__.upper()
+            assert name in PROPERTIES
+            assert watcher(self, seen), f"{name} {PROPERTIES[name].statement}: {event} {step.rows}"
+        self.before.restore(self.core.snapshot())
+
+
+Watcher = Callable[[Watch, Seen], bool]
+
+
+def epoch(seen: Seen) -> int:
+    """The session's epoch."""
+    return int(seen.core.data("session").epoch)
+
+
+# -- any core ----------------------------------------------------------------------------------------------------------
+
+
+def p22(_watch: Watch, seen: Seen) -> bool:
+    """A refused event changes nothing."""
+    return seen.step.refusal is None or (seen.step.effects == () and seen.core.snapshot() == seen.before.snapshot())
+
+
+def p15(watch: Watch, seen: Seen) -> bool:
+    """A call returns once; ``take`` returns within its own step, so its number may be the caller's again."""
+    if isinstance(seen.event, core.Called):
+        watch.calls.pop((seen.event.call, seen.event.number), None)
+    for effect in seen.step.effects:
+        if isinstance(effect, core.Resolve):
+            watch.calls[effect.call, effect.number] += 1
+    return all(count == 1 for count in watch.calls.values())
+
+
+# -- the trainer -------------------------------------------------------------------------------------------------------
+
+
+def p01(_watch: Watch, seen: Seen) -> bool:
+    """Nothing in the ledger before the session is bound."""
+    unbound = (TrainerSessionState.NEW, TrainerSessionState.PASSIVE, *OPENING)
+    return seen.now("session") not in unbound or not seen.core.members("ledger")
+
+
+def p02(_watch: Watch, seen: Seen) -> bool:
+    """Queued only while ready; a task that is put back was queued then."""
+    fresh = [k for k in seen.became("ledger", LedgerState.QUEUED) if seen.was("ledger", k) is not LedgerState.HANDED]
+    return not fresh or seen.was("session") is TrainerSessionState.READY
+
+
+def p03(_watch: Watch, seen: Seen) -> bool:
+    """Accepted means queued or further."""
+    return all(seen.now("ledger", message.seq) in ACCEPTED for message in seen.sent(m.TaskAccepted))
+
+
+def p04(watch: Watch, seen: Seen) -> bool:
+    """Delivered once."""
+    for key in seen.became("ledger", LedgerState.DELIVERED):
+        watch.delivered[epoch(seen), key] += 1  # type: ignore[index]
+    return all(count == 1 for count in watch.delivered.values())
+
+
+def p05(_watch: Watch, seen: Seen) -> bool:
+    """Nothing that was passed, fenced or evicted is reserved."""
+    intake = seen.before.data("intake")
+    for key in seen.became("ledger", LedgerState.RESERVED):
+        assert isinstance(key, int)
+        new_epoch = epoch(seen) != seen.before.data("session").epoch
+        passed = key <= intake.evicted or key < intake.floor or (key <= intake.highest and key != intake.retry)
+        if passed and not new_epoch:
+            return False
+    return True
+
+
+def p06_trainer(_watch: Watch, seen: Seen) -> bool:
+    """The ledger keeps its limit."""
+    limit = seen.core.config.limits.ledger_limit
+    return len(seen.core.members("ledger")) <= limit and len(seen.core.members("publication")) <= limit
+
+
+def p11_trainer(_watch: Watch, seen: Seen) -> bool:
+    """The verdict stays, unless an abort overrides an orderly end."""
+    old, new = seen.before.data("session").verdict, seen.core.data("session").verdict
+    if seen.was("session") in (TrainerSessionState.ABORTED, TrainerSessionState.CLOSED):
+        return bool(old is new)
+    return old is new or old is m.Verdict.NONE or new in (m.Verdict.ABORTED, m.Verdict.LOST)
+
+
+def p12(_watch: Watch, seen: Seen) -> bool:
+    """An aborted session holds nobody and serves nothing."""
+    if seen.now("session") is not TrainerSessionState.ABORTED:
+        return True
+    publishing = [k for k in seen.core.members("publication") if seen.now("publication", k) in BUSY]
+    serving = [k for k in seen.core.members("source") if seen.now("source", k) in SOURCE_LIVE]
+    waiting = {"receive", "send", "init"} & set(seen.core.members("calls"))
+    return not (publishing or serving or waiting)
+
+
+def p13(_watch: Watch, seen: Seen) -> bool:
+    """An orderly end leaves the publication alone, and closes after it."""
+    if seen.now("session") is not TrainerSessionState.CLOSED or seen.was("session") is TrainerSessionState.CLOSED:
+        return True
+    return not [k for k in seen.core.members("publication") if seen.now("publication", k) in BUSY]
+
+
+def p14(_watch: Watch, seen: Seen) -> bool:
+    """Expired by its own timer, from suspicion."""
+    if seen.now("lease") is not LeaseState.EXPIRED or seen.was("lease") is LeaseState.EXPIRED:
+        return True
+    by_timer = isinstance(seen.event, core.TimerFired) and seen.event.timer == "lease"
+    return by_timer and seen.was("lease") in (LeaseState.SUSPECT, LeaseState.UNRESPONSIVE)
+
+
+def p18(_watch: Watch, seen: Seen) -> bool:
+    """Another epoch's message changes nothing, the opening of a session apart."""
+    opening = (m.HelloAccepted, m.SessionOpen, m.Hello, m.SessionRejected, m.HelloRejected)
+    event = seen.event
+    if not isinstance(event, core.Received) or not isinstance(event.message, m.EpochMessage) or isinstance(event.message, opening):
+        return True
+    if event.message.epoch == seen.before.data("session").epoch:
+        return True
+    return seen.core.snapshot() == seen.before.snapshot() and seen.step.effects == ()
+
+
+# -- the host ----------------------------------------------------------------------------------------------------------
+
+
+def p06_host(_watch: Watch, seen: Seen) -> bool:
+    """The memory of results keeps its limit."""
+    return len(seen.core.members("acceptance")) <= seen.core.config.limits.acceptance_limit
+
+
+def p07(_watch: Watch, seen: Seen) -> bool:
+    """One above the last."""
+    return seen.core.data("delivery").seq - seen.before.data("delivery").seq in (0, 1)
+
+
+def p08(watch: Watch, seen: Seen) -> bool:
+    """One canonical attempt a task."""
+    return all(watch.canonical.setdefault((said.epoch, said.seq), said.attempt) == said.attempt for said in seen.sent(m.ResultAccepted))
+
+
+def p09(watch: Watch, seen: Seen) -> bool:
+    """Accepted and rejected exclude each other; a conflict is about another content, stale about a task that was forgotten."""
+    for said in seen.sent(m.ResultRejected):
+        if said.reason in (m.RejectReason.CANCELLED, m.RejectReason.EXHAUSTED):
+            watch.rejected.add((said.epoch, said.seq))
+    return not watch.rejected & set(watch.canonical)
+
+
+def p11_host(_watch: Watch, seen: Seen) -> bool:
+    """The verdict stays, unless an abort overrides an orderly end."""
+    old, new = seen.before.data("session").verdict, seen.core.data("session").verdict
+    overridden = old is m.Verdict.STOPPED and new is m.Verdict.ABORTED and seen.was("session") is not HostSessionState.CLOSED
+    return old is new or old is m.Verdict.NONE or overridden
+
+
+def p16(watch: Watch, seen: Seen) -> bool:
+    """TERM before KILL; strangers never."""
+    watch.orphaned |= isinstance(seen.event, core.OwnerLost)
+    for effect in seen.step.effects:
+        if isinstance(effect, core.SignalProcess):
+            if not seen.core.config.launched:
+                return False
+            if effect.signal is core.ProcessSignal.KILL and not (watch.termed or watch.orphaned):
+                return False
+            watch.termed |= effect.signal is core.ProcessSignal.TERM
+    return True
+
+
+def p17(watch: Watch, seen: Seen) -> bool:
+    """Said once, when nothing is left."""
+    said = seen.sent(m.SessionEnded)
+    watch.ended += len(said)
+    return watch.ended <= 1 and (not said or seen.now("process") in GONE)
+
+
+def p21_host(watch: Watch, seen: Seen) -> bool:
+    """A loss is told once."""
+    for said in seen.sent(m.DropPayload):
+        watch.losses[said.seq] += 1
+    return all(count == 1 for count in watch.losses.values())
+
+
+def p24(_watch: Watch, seen: Seen) -> bool:
+    """A cancel touches the task that is out, and no other."""
+    if not isinstance(seen.event, core.Received) or not isinstance(seen.event.message, m.StopTask):
+        return True
+    out = seen.before.data("delivery").seq
+    others = [key for key in seen.before.members("acceptance") if key != out]
+    return all(seen.now("acceptance", key) is seen.was("acceptance", key) for key in others)
+
+
+# -- the receiver and the supervisor -----------------------------------------------------------------------------------
+
+
+def p21_receiver(_watch: Watch, seen: Seen) -> bool:
+    """A loss means nothing to a receiver that holds the payload."""
+    return seen.was("download") is not DownloadState.HELD or seen.now("download") in (DownloadState.HELD, DownloadState.DONE)
+
+
+def p19(_watch: Watch, seen: Seen) -> bool:
+    """Launches keep their limit."""
+    return len(seen.core.members("launches")) <= seen.core.config.limits.launches_limit
+
+
+def p20(_watch: Watch, seen: Seen) -> bool:
+    """The first intent stays."""
+    old, new = seen.before.data("teardown").intent, seen.core.data("teardown").intent
+    return old is new or old is m.Verdict.NONE
+
+
+for _watcher in (p06_trainer, p11_trainer, p06_host, p11_host, p21_host, p21_receiver):
+    _watcher.__name__ = _watcher.__name__.split("_", maxsplit=1)[0]
+
+WATCHERS: dict[str, tuple[Watcher, ...]] = {
+    "any": (p22,),
+    "trainer": (p01, p02, p03, p04, p05, p06_trainer, p11_trainer, p12, p13, p14, p15, p18),
+    "host": (p06_host, p07, p08, p09, p11_host, p14, p16, p17, p18, p21_host, p24),
+    "receiver": (p21_receiver,),
+    "supervisor": (p15, p19, p20),
+}
