@@ -6,6 +6,7 @@ the one with the least digest is kept, so that the answer depends neither on num
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from enum import Enum
 from time import perf_counter
@@ -55,7 +56,16 @@ class Limits:
     max_states: int | None = None
     max_bytes: int | None = None
     stop_at_violation: bool = False
-    workers: int = 1
+    workers: int | None = None
+    """Processes that search a large world; ``None``: one for each core this process may use, up to eight."""
+
+    @property
+    def processes(self) -> int:
+        """How many processes that is here."""
+        if self.workers is not None:
+            return self.workers
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return min(cores, 8)
 
 
 class Progress(NamedTuple):

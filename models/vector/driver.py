@@ -108,8 +108,8 @@ class VectorSearch:
             [self.table.insert(self.expander.layout.pack_one(self.system.initial)), self.table.flush()], self.expander.layout.words
         )
         while len(front[0]):
-            if self.limits.workers > 1 and len(front[0]) >= FORK_FRONTIER and can_fork():
-                front, ending = Team(self, self.limits.workers).run(front)
+            if self.limits.processes > 1 and len(front[0]) >= FORK_FRONTIER and can_fork():
+                front, ending = Team(self, self.limits.processes).run(front)
                 if ending is not None:
                     self.found.ending = ending
                     break

@@ -146,10 +146,18 @@ class Group:
             self.symbols[plane][where] = symbols[here]
 
 
+class Plan(NamedTuple):
+    """A group to be: its components, the components its actions begin at, and the symbols of those actions."""
+
+    components: frozenset[int]
+    heads: frozenset[int]
+    roots: tuple[int, ...]
+
+
 def plan_groups(system: System, counts: Sequence[int], words: int, roots: Sequence[int]) -> list[Group]:
     """Which actions are grouped: each with as many of the components it is likely to touch as fit, then merged while they fit."""
     width = [key_bits(count) for count in counts]
-    by_components: dict[frozenset[int], list[int]] = {}
+    found: dict[frozenset[int], Plan] = {}
     for action, root in zip(system.actions, roots, strict=True):
         head = system.heads[root]
         chosen, used = {head}, width[head]
@@ -157,41 +165,41 @@ def plan_groups(system: System, counts: Sequence[int], words: int, roots: Sequen
             if component not in chosen and used + width[component] <= JOINT_BITS:
                 chosen.add(component)
                 used += width[component]
-        by_components.setdefault(frozenset(chosen), []).append(root)
-    sets = _merged(list(by_components.items()), width)
+        plan = found.setdefault(frozenset(chosen), Plan(frozenset(chosen), frozenset(), ()))
+        found[plan.components] = Plan(plan.components, plan.heads | {head}, (*plan.roots, root))
     groups = []
-    for chosen_, members in sets:
-        components = tuple(sorted(chosen_))
+    for merged in _merged(list(found.values()), width):
+        components = tuple(sorted(merged.components))
         places, place = [], 0
         for component in components:
             places.append(place)
             place += width[component]
         masks = tuple((1 << width[c]) - 1 for c in components)
-        groups.append(Group(components, tuple(places), masks, members, 1 << place, words))
+        groups.append(Group(components, tuple(places), masks, list(merged.roots), 1 << place, words))
     return groups
 
 
-def _merged(sets: list[tuple[frozenset[int], list[int]]], width: Sequence[int]) -> list[tuple[frozenset[int], list[int]]]:
-    """Join groups, the pair with the smallest union first, as long as the union fits: every group costs time for every state."""
+def _merged(plans: list[Plan], width: Sequence[int]) -> list[Plan]:
+    """Join groups as long as the union fits, for every group costs time for every state.
 
-    def size(components: frozenset[int]) -> int:
-        return sum(width[c] for c in components)
-
+    First those where one holds the other, and of these first those whose actions all begin at the same component: losing a message and
+    delivering one that is ignored come to the same, and only within one group is that seen. Then the smallest unions.
+    """
     while True:
-        best: tuple[int, int, int] | None = None
-        for i, (one, _) in enumerate(sets):
-            for j in range(i + 1, len(sets)):
-                union = size(one | sets[j][0])
-                grows = one | sets[j][0] not in (one, sets[j][0])
-                if union <= JOINT_BITS or not grows:
-                    rank = (grows, union)
-                    if best is None or rank < (bool(best[0] >> 16), best[0] & 0xFFFF):
-                        best = (grows << 16 | union, i, j)
+        best: tuple[bool, bool, int, int, int] | None = None
+        for i, one in enumerate(plans):
+            for j in range(i + 1, len(plans)):
+                union = one.components | plans[j].components
+                size = sum(width[c] for c in union)
+                grows = union not in (one.components, plans[j].components)
+                rank = (grows, one.heads != plans[j].heads, size, i, j)
+                if (size <= JOINT_BITS or not grows) and (best is None or rank < best):
+                    best = rank
         if best is None:
-            return sets
-        _, i, j = best
-        joined_ = (sets[i][0] | sets[j][0], [*sets[i][1], *sets[j][1]])
-        sets = [s for k, s in enumerate(sets) if k not in (i, j)] + [joined_]
+            return plans
+        one, other = plans[best[3]], plans[best[4]]
+        joined_ = Plan(one.components | other.components, one.heads | other.heads, (*one.roots, *other.roots))
+        plans = [*(p for k, p in enumerate(plans) if k not in best[3:]), joined_]
 
 
 def key_bits(count: int) -> int:

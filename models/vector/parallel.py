@@ -256,7 +256,7 @@ class Worker:
         found.truncated = self.base[1] + sum(end.cut for end in ends)
         sizes = [end.size for end in ends]
         ending = watch.settle(found, search.depth, stop=search.limits.stop_at_violation)
-        if ending is None and sum(sizes):
+        if ending is None and any(sizes):
             most = search.limits.max_states
             if most is not None and found.states > most:
                 ending = Ending.STATES

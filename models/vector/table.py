@@ -32,7 +32,7 @@ def grown(slots: int) -> int:
     """The next size: fast while it is cheap, then in steps that keep the table at least a third full."""
     if slots < 1 << 20:
         return slots * 4
-    return slots * 2 if slots < 1 << 23 else slots * 7 // 4
+    return slots * 2 if slots < 1 << 24 else slots * 7 // 4
 
 
 class Table:
@@ -148,12 +148,34 @@ class Table:
         for low in range((old + PAD - 1) // PIECE * PIECE, -1, -PIECE):
             high = min(low + PIECE, old + PAD)
             piece = tuple(keys[low:high] for keys in self.keys)
-            there = np.flatnonzero(piece[0])
-            moved = taken(piece, there)
+            moved = taken(piece, np.flatnonzero(piece[0]))
             for part in piece:
                 part[:] = 0
-            self._rounds(moved, self._home(moved), None)
+            self._place(moved)
         self.count = count
+
+    def _place(self, states: Words) -> None:
+        """Put back a piece of the table, none of whose keys is in it, above everything that is still to be moved.
+
+        With the keys in the order of their homes, linear probing has a closed form: each takes its home or the slot after its
+        predecessor, whichever is later. Only where that runs into keys of the piece above must it be probed for.
+        """
+        home = self._home(states)
+        order = np.argsort(home, kind="stable")
+        home, states = np.take(home, order), taken(states, order)
+        place = np.arange(len(home))
+        slots = np.maximum.accumulate(home - place) + place
+        free = np.take(self.keys[0], slots) == 0
+        if not free.all():
+            clash = np.flatnonzero(~free)
+            self._put(np.delete(slots, clash), tuple(np.delete(word, clash) for word in states))
+            self._rounds(taken(states, clash), np.take(home, clash), None)
+        else:
+            self._put(slots, states)
+
+    def _put(self, slots: Ints, states: Words) -> None:
+        for keys, word in zip(self.keys, states, strict=True):
+            keys[slots] = word
 
     def all(self) -> Words:
         """Every state in the table, in no particular order."""
