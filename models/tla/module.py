@@ -7,13 +7,13 @@ list of items and works through it, first in, first out; an item that its compon
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from attrs import frozen
 
 from troth.models.check import explore
-from troth.models.errors import WorldError
+from troth.models.errors import Exhausted
 from troth.models.exploration import Ending, Exploration, Limits, Reporter
 from troth.models.expressions import Expr
 from troth.models.properties import Property, PropertyKind
@@ -52,16 +52,34 @@ class Exported:
 
     module: str
     text: str
-    config: str
     states: int
     edges: int
     depth: int
     truncated: int
     """Edges that a bound of the world cut off; they are not in the module."""
-    checked: tuple[str, ...]
-    """Ids of the properties that the configuration names."""
+    invariants: Mapping[str, str]
+    """Ids of properties that TLC checks in every state, and the operators that say them."""
+    temporal: Mapping[str, str]
+    """The same of properties of steps, and of the abstract modules that are implemented."""
     left_out: Mapping[str, str]
     """Ids of the others, with the reason."""
+
+    @property
+    def config(self) -> str:
+        """The configuration in which TLC checks everything."""
+        return self.configured([*self.invariants, *self.temporal])
+
+    def configured(self, ids: Collection[str]) -> str:
+        """A configuration for some of the properties, and for ``TypeOK``."""
+        lines = [
+            comment(f"Run TLC with -deadlock: whether {self.module} may end is a property of its own."),
+            "SPECIFICATION Spec",
+            "INVARIANTS",
+            "TypeOK",
+            *(operator for id_, operator in self.invariants.items() if id_ in ids),
+        ]
+        steps = [operator for id_, operator in self.temporal.items() if id_ in ids]
+        return "\n".join([*lines, *(["PROPERTIES", *steps] if steps else [])]) + "\n"
 
     def write(self, folder: Path) -> tuple[Path, Path]:
         """Write ``MODULE.tla`` and ``MODULE.cfg``; the folder is made if need be."""
@@ -84,7 +102,7 @@ def exported(
     """Search ``world`` completely and write it as TLA+.
 
     ``observed`` adds a function for every named observation of every party, ``definitions`` operators of these names, ``refines``
-    abstract modules that it must implement. Symmetry is not used. Raises ``WorldError`` when the search cannot be completed.
+    abstract modules that it must implement. Symmetry is not used. Raises ``Exhausted`` when the search cannot be completed.
     """
     system = world.system()
     chosen = dict(definitions or {})
@@ -95,7 +113,7 @@ def exported(
     bounded = Limits(max_states=limits.max_states, max_bytes=limits.max_bytes) if limits else Limits()
     found = explore(system, watching.properties, bounded, report=report)
     if found.ending is not Ending.COMPLETE:
-        raise WorldError(
+        raise Exhausted(
             f"world {world.name}: the search stopped at {found.states:,} states; only a world that was searched completely is exported"
         )
     return _Module(world, system, found, watching, observed=observed, definitions=chosen, refines=refines).exported()
@@ -167,17 +185,15 @@ class _Module:
             *abstract,
             "====",
         ]
-        invariants = ["TypeOK", *(p.invariant for p in properties if p.invariant)]
-        temporal = [*(p.temporal for p in properties if p.temporal), *implied]
         return Exported(
             module=self.name,
             text="\n".join(lines) + "\n",
-            config=_config(self.name, invariants, temporal),
             states=self.found.states,
             edges=self.found.edges,
             depth=self.found.depth,
             truncated=self.found.truncated,
-            checked=tuple(p.claim.id for p in properties if not p.reason),
+            invariants={p.claim.id: p.invariant for p in properties if p.invariant},
+            temporal={p.claim.id: p.temporal for p in properties if p.temporal} | implied,
             left_out={p.claim.id: p.reason for p in properties if p.reason},
         )
 
@@ -192,9 +208,7 @@ class _Module:
             comment(
                 f"Troth counts {found.states:,} distinct states, {found.edges:,} edges and depth {found.depth}; TLC should report as many"
             ),
-            comment(
-                f"distinct states, {found.edges + 1:,} generated (it counts the initial one) and depth {found.depth + 1} (in states)."
-            ),
+            comment(f"distinct states, {found.edges + 1:,} generated (it counts the initial one) and depth {found.depth + 1} (in states)."),
         ]
         if self.world.symmetries:
             lines.append(comment("The world declares a symmetry, which is not used here: these are the counts without it."))
@@ -333,30 +347,18 @@ class _Module:
             case _:
                 return condition(claim.expr)
 
-    def _refinements(self) -> tuple[list[str], list[str]]:
-        """Instances of abstract modules, and the names of what they claim."""
+    def _refinements(self) -> tuple[list[str], dict[str, str]]:
+        """Instances of abstract modules, and the operators that say that they are implemented."""
         lines: list[str] = []
-        claims = []
+        claims: dict[str, str] = {}
         for refinement in self.refines:
             instance = self.names.given(f"{refinement.module}_instance")
-            claims.append(self.names.given(f"Implements_{refinement.module}"))
+            claim = claims[refinement.module] = self.names.given(f"Implements_{refinement.module}")
             values = [f"{k} <- {v if isinstance(v, str) else self.claims.value(v)}" for k, v in refinement.mapping.items()]
             lines += ["", comment(f"This world implements {refinement.module}, seen through this mapping.")]
             lines += [f"{instance} == INSTANCE {refinement.module} WITH", *[f"  {v}," for v in values[:-1]], f"  {values[-1]}"]
-            lines.append(f"{claims[-1]} == {instance}!{refinement.spec}")
+            lines.append(f"{claim} == {instance}!{refinement.spec}")
         return lines, claims
-
-
-def _config(module: str, invariants: Sequence[str], temporal: Sequence[str]) -> str:
-    lines = [
-        comment(f"Run TLC with -deadlock: whether {module} may end is a property of its own."),
-        "SPECIFICATION Spec",
-        "INVARIANTS",
-        *invariants,
-    ]
-    if temporal:
-        lines += ["PROPERTIES", *temporal]
-    return "\n".join(lines) + "\n"
 
 
 def _told(texts: Sequence[str]) -> list[str]:

@@ -26,7 +26,7 @@ class Names:
     """Identifiers given out so far: each once."""
 
     def __init__(self) -> None:
-        self._taken = set(RESERVED)
+        self._taken: set[str] = set(RESERVED)
 
     def given(self, text: str) -> str:
         """An identifier like ``text`` that nothing else has."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from troth.cli.export_tla import tla
 from troth.spec import Party, diagrams
 from troth.spec.errors import UnknownMachine
 
@@ -18,6 +19,9 @@ PARTIES_AT = ("troth.statemachines", "PARTIES")
 @click.group()
 def export() -> None:
     """Write a generated artefact on stdout, or with --out as files."""
+
+
+export.add_command(tla)
 
 
 @export.command()
