@@ -234,9 +234,9 @@ class World:
         """
         if isinstance(times, int) and times < 1:
             return
-        budget = times if isinstance(times, Handle) else self.budget(f"{party.name} crashes", times)
         if any(c.party is party for c in self._closing.crashes):
             raise WorldError(f"party {party.name} already crashes; declare it once, with times=")
+        budget = times if isinstance(times, Handle) else self.budget(f"{party.name} crashes", times)
         self._closing.crashes.append(Crashing(party, budget, restarts, keeps, restarted, within_steps, tuple(drops)))
 
     # -- properties ----------------------------------------------------------------------------------------------------

@@ -128,11 +128,13 @@ class VectorSearch:
         return self.found
 
     def _limit(self, front: Words) -> Ending | None:
+        if self.table.full:
+            return Ending.MEMORY  # even if nothing is left to expand: the table may have dropped states
         if not len(front[0]):
             return None
         if self.limits.max_states is not None and self.table.count > self.limits.max_states:
             return Ending.STATES
-        if self.table.full or self.table.bytes + self.level_bytes > self.max_bytes:
+        if self.table.bytes + self.level_bytes > self.max_bytes:
             return Ending.MEMORY
         return None
 

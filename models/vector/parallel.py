@@ -256,11 +256,13 @@ class Worker:
         found.truncated = self.base[1] + sum(end.cut for end in ends)
         sizes = [end.size for end in ends]
         ending = watch.settle(found, search.depth, stop=search.limits.stop_at_violation)
-        if ending is None and any(sizes):
+        if ending is None and any(end.full for end in ends):
+            ending = Ending.MEMORY  # even if nothing is left to expand: a table may have dropped states
+        elif ending is None and any(sizes):
             most = search.limits.max_states
             if most is not None and found.states > most:
                 ending = Ending.STATES
-            elif any(end.full for end in ends) or sum(end.bytes for end in ends) + search.level_bytes > search.max_bytes:
+            elif sum(end.bytes for end in ends) + search.level_bytes > search.max_bytes:
                 ending = Ending.MEMORY
         return sizes, ending
 

@@ -19,6 +19,7 @@ from troth.models.vector.memory import reserved
 FACTOR = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93))
 LOAD = 0.58
 HARD_LOAD = 0.85
+FULL_LOAD = 0.95
 ROUNDS = 4
 PIECE = 1 << 18
 PAD = 1 << 14
@@ -68,12 +69,17 @@ class Table:
         return mixed.view(np.int64)
 
     def insert(self, states: Words) -> Words:
-        """Add states; return those that are new. Some may be returned by a later ``insert`` or ``flush`` only."""
+        """Add states; return those that are new. Some may be returned by a later ``insert`` or ``flush`` only.
+
+        A table that is ``full`` may drop states: whoever searches must stop and say that it did not see everything.
+        """
         size = len(states[0])
         out = []
         while self._crowded(size) and not self.full:
             out.append(self.flush())
             self._grow()
+        if self.full and self.count + size + len(self._late[1]) > FULL_LOAD * self.slots:
+            return joined(out, self.words)
         home = self._home(states)
         late, late_home = self._late
         if len(late_home):
