@@ -41,6 +41,32 @@ def _fields(value: Any, names: list[str]) -> str:
     return f"{type(value).__name__}({', '.join(f'{n}={spelled(getattr(value, n))}' for n in names)})"
 
 
+def alike(one: Any, other: Any) -> bool:
+    """Whether two equal values are made of the same classes all through. Python holds ``True == 1`` and ``Put(3) == Take(3)``, if both
+
+    are named tuples; a checker that took one for the other would check another model than the one that was written.
+    """
+    if type(one) is not type(other):
+        return False
+    if one is other:
+        return True
+    if isinstance(one, tuple):
+        return all(map(alike, one, other))
+    if attrs.has(type(one)):
+        return all(alike(getattr(one, f.name), getattr(other, f.name)) for f in attrs.fields(type(one)))
+    if dataclasses.is_dataclass(one):
+        return all(alike(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one))
+    return True
+
+
+def not_alike(owner: str, one: Any, other: Any) -> NotCanonical:
+    """What to raise where two equal values are not ``alike``."""
+    return NotCanonical(
+        f"{owner}: {one!r} ({type(one).__name__}) and {other!r} ({type(other).__name__}) are equal to Python, so one would be taken for "
+        "the other; use frozen attrs classes or enums rather than named tuples, and not both True and 1"
+    )
+
+
 def digest(component: str, state: Hashable) -> int:
     """A 64-bit number that names one local state of one component, the same in every process."""
     text = f"{component}\x00{spelled(state)}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attrs import frozen
 
@@ -26,6 +26,16 @@ PARTIES_LIMIT = 6
 Rename = Callable[[Any, Mapping[int, int]], Any]
 
 
+class Move(NamedTuple):
+    """What one renaming does to one component. ``known``: local number to (digest, number) at its new place, as far as it was asked."""
+
+    source: int
+    dest: int
+    mapping: Mapping[int, int]
+    rename: Rename | None
+    known: dict[int, tuple[int, int]]
+
+
 @frozen
 class Group:
     """One group: for each party the components that move with it, in the same order for all."""
@@ -40,41 +50,40 @@ class Symmetry:
     def __init__(self, system: System, groups: Sequence[Group]) -> None:
         self.system = system
         self.groups = tuple(groups)
-        self._renamed: dict[tuple[int, int, tuple[int, ...], int], int] = {}
-        self._canonical: dict[State, State] = {}
+        self._plans = tuple(tuple(self._plan(g, o) for o in permutations(range(len(g.members)))) for g in self.groups)
+
+    def _plan(self, group: Group, order: tuple[int, ...]) -> tuple[Move, ...]:
+        """The party at place i moves to place ``order[i]``: what that does to each component, by where it goes to."""
+        pairs = [pair for place, target in enumerate(order) for pair in zip(group.members[place], group.members[target], strict=True)]
+        inside = {i for member in group.members for i in member}
+        pairs += [(index, index) for index in group.renames if index not in inside]
+        mapping = dict(enumerate(order))
+        return tuple(Move(source, dest, mapping, group.renames.get(source), {}) for source, dest in sorted(pairs, key=lambda p: p[1]))
 
     def canonical(self, state: State) -> State:
         """The representative of ``state``."""
-        for number, group in enumerate(self.groups):
-            variants = {self._permuted(number, group, state, order) for order in permutations(range(len(group.members)))}
-            state = min(variants, key=self._key)
+        for plans in self._plans:
+            best: list[tuple[int, int]] | None = None
+            places: tuple[Move, ...] = ()
+            for plan in plans:
+                # Digests come first, so that the least list is that of the least digests, component by component.
+                moved = [move.known.get(state[move.source]) or self._moved(move, state[move.source]) for move in plan]
+                if best is None or moved < best:
+                    best, places = moved, plan
+            changed = list(state)
+            for move, (_, local) in zip(places, best or (), strict=True):
+                changed[move.dest] = local
+            state = tuple(changed)
         return state
 
-    def _key(self, state: State) -> tuple[int, ...]:
-        return tuple(table.digest(local) for table, local in zip(self.system.components, state, strict=True))
-
-    def _permuted(self, number: int, group: Group, state: State, order: tuple[int, ...]) -> State:
-        """The party at place i moves to place ``order[i]``."""
-        moved = list(state)
-        for place, target in enumerate(order):
-            for source, dest in zip(group.members[place], group.members[target], strict=True):
-                moved[dest] = self._local(number, source, dest, order, state[source])
-        inside = {i for member in group.members for i in member}
-        for index in group.renames:
-            if index not in inside:
-                moved[index] = self._local(number, index, index, order, state[index])
-        return tuple(moved)
-
-    def _local(self, number: int, source: int, dest: int, order: tuple[int, ...], local: int) -> int:
-        group = self.groups[number]
-        key = (number, source, order, local)
-        found = self._renamed.get(key)
-        if found is None:
-            raw = self.system.components[source].states[local]
-            rename = group.renames.get(source)
-            if rename is not None:
-                raw = self._apply(rename, source, raw, dict(enumerate(order)))
-            found = self._renamed[key] = self.system.components[dest].number(raw)
+    def _moved(self, move: Move, local: int) -> tuple[int, int]:
+        """What a local state becomes at its new place: its digest and number."""
+        raw = self.system.components[move.source].states[local]
+        if move.rename is not None:
+            raw = self._apply(move.rename, move.source, raw, move.mapping)
+        table = self.system.components[move.dest]
+        number = table.number(raw)
+        found = move.known[local] = table.digest(number), number
         return found
 
     def _apply(self, rename: Rename, index: int, raw: Hashable, mapping: Mapping[int, int]) -> Hashable:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from attrs import frozen
 
-from troth.models.canonical import digest, spelled
+from troth.models.canonical import alike, digest, not_alike, spelled
 from troth.models.errors import ComponentFailed, NotDeterministic, WorldError
 
 State: TypeAlias = tuple[int, ...]
@@ -162,6 +162,8 @@ class Tabulated:
                 return NOWHERE
             found = self.numbers[state] = len(self.states)
             self.states.append(state)
+        elif not alike(known := self.states[found], state):
+            raise not_alike(self.component.name, known, state)
         return found
 
     def observed(self, local: int) -> Mapping[str, bool | int]:
@@ -217,6 +219,8 @@ class System:
         if found is None:
             found = self._item_numbers[item] = len(self.items)
             self.items.append(item)
+        elif not alike(known := self.items[found][1], item[1]):
+            raise not_alike(f"what is given to {self.name(item[0])}", known, item[1])
         return found
 
     def _label(self, label: Label) -> int:
