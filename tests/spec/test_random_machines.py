@@ -143,6 +143,20 @@ def test_the_checks_accept_a_machine_exactly_when_brute_force_does(parts: list[P
     assert reached(parts) == set(S)
 
 
+@pytest.mark.slow
+@settings(max_examples=10_000)
+@given(perhaps_broken())
+def test_the_checks_and_brute_force_agree_in_a_long_run(parts: list[Part]) -> None:
+    """The same question, asked more often than a person wants to wait for."""
+    try:
+        build(parts)
+    except DeclarationError as error:
+        assert_witness(error, parts)
+    else:
+        assert all(sum(masks) == FULL for masks in by_case(parts).values())
+        assert reached(parts) == set(S)
+
+
 def assert_witness(error: DeclarationError, parts: Sequence[Part]) -> None:
     """The error is right about what it names."""
     text = str(error)
