@@ -144,7 +144,7 @@ def test_the_checks_accept_a_machine_exactly_when_brute_force_does(parts: list[P
 
 
 @pytest.mark.slow
-@settings(max_examples=10_000)
+@settings(max_examples=4_000)
 @given(perhaps_broken())
 def test_the_checks_and_brute_force_agree_in_a_long_run(parts: list[Part]) -> None:
     """The same question, asked more often than a person wants to wait for."""
