@@ -31,7 +31,11 @@ def token(trace: Trace) -> str:
     body = bytes([VERSION])
     for number in (0 if trace.loop is None else trace.loop + 1, *trace.choices):
         body += _varint(number)
-    return base64.urlsafe_b64encode(body + _check(trace)).decode().rstrip("=")
+    return _text(body + _check(trace))
+
+
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def replay(system: System, text: str) -> Trace:
@@ -41,7 +45,7 @@ def replay(system: System, text: str) -> Trace:
         numbers = list(_numbers(raw[1:-CHECK_BYTES]))
     except (binascii.Error, ValueError, IndexError) as error:
         raise TokenError(f"{text!r} is no replay token; copy it whole from the line that troth check printed") from error
-    if len(raw) < 2 + CHECK_BYTES or raw[0] != VERSION or len(numbers) > CHOICES_LIMIT:
+    if len(raw) < 2 + CHECK_BYTES or raw[0] != VERSION or len(numbers) > CHOICES_LIMIT or _text(raw) != text:
         raise TokenError(f"{text!r} is no replay token; copy it whole from the line that troth check printed")
     loop, *choices = numbers
     if loop > len(choices) + 1:

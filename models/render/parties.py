@@ -12,7 +12,7 @@ import attrs
 from attrs import frozen
 
 from troth.models.behaviours import CoreBehaviour
-from troth.models.parties import Mode, PartyComponent, PartyLocal, timer_text
+from troth.models.parties import Mode, PartyComponent, PartyLocal, Timer, timer_text
 from troth.models.render.words import Change, changes, field_names, value
 from troth.models.trace import Reaction
 from troth.spec.engine import PartyCore
@@ -72,16 +72,15 @@ def _moved(component: PartyComponent, after: PartyLocal) -> Change:
 
 
 def _timers(before: PartyLocal, after: PartyLocal) -> Iterator[Change]:
-    old = {(t.timer, t.key, t.stale): t for t in before.timers}
-    new = {(t.timer, t.key, t.stale): t for t in after.timers}
-    for key, timer in new.items():
-        if key not in old:
-            yield Change("", "", timer_text(timer))
-        elif old[key].left != timer.left:
-            yield Change("", timer_text(old[key]), timer_text(timer))
-    for key, timer in old.items():
-        if key not in new:
-            yield Change(timer_text(timer), "", "off")
+    old = {timer_text(t._replace(left=-1)): _armed(t) for t in before.timers}
+    new = {timer_text(t._replace(left=-1)): _armed(t) for t in after.timers}
+    for name in dict.fromkeys([*new, *old]):
+        if old.get(name) != new.get(name):
+            yield Change(name, old.get(name, "off"), new.get(name, "off"))
+
+
+def _armed(timer: Timer) -> str:
+    return "armed" if timer.left < 0 else f"in {timer.left}"
 
 
 def _core_parts(component: PartyComponent, rows: list[str], before: Any, after: Any) -> Iterator[Part]:

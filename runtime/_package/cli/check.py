@@ -46,6 +46,22 @@ class Options:
         return len(self.names) == 1
 
 
+@frozen
+class Failed:
+    """A world whose search could not go on."""
+
+    world: str
+    bounds: dict[str, int]
+    verdict: Verdict
+    reason: str
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """As JSON: the keys of a result, with nothing counted."""
+        head = {"world": self.world, "bounds": self.bounds, "verdict": self.verdict.value, "reason": self.reason}
+        return {**head, **NOTHING}
+
+
 @click.command()
 @click.argument("world", nargs=-1)
 @click.option("--bound", "bound", multiple=True, metavar="NAME=VALUE", help="Build the world with this bound. Repeatable.")
@@ -155,37 +171,42 @@ def mutant_named(world: World, name: str) -> Mutant:
 
 def _checked(found: Sequence[Found], worlds: Sequence[World], options: Options) -> int:
     started = perf_counter()
-    results: list[CheckResult] = []
-    broken: list[tuple[str, str, str]] = []
-    progress = ProgressLine()
+    asked: list[tuple[Asked, CheckResult | Failed]] = []
     for one, world in zip(found, worlds, strict=True):
-        asked = _asked(one, options)
         wanted = [p.id for p in world.properties if p.id in options.properties] if options.properties else None
         if wanted == []:
             continue
-        try:
-            result = check_world(world, properties=wanted, limits=options.limits, report=progress.reporter)
-        except WorldError as error:
-            raise click.UsageError(f"{place_of(error, one.where, one.name)}{error}") from error
-        except (*FAILED, Exhausted) as error:
-            verdict = Verdict.UNKNOWN if isinstance(error, Exhausted) else Verdict.ERROR
-            broken.append((world.name, verdict.value, f"{place_of(error, one.where, one.name)}{error}"))
-            continue
-        finally:
-            progress.clear()
-        results.append(result)
-        if not options.as_json:
-            click.echo("\n".join(world_lines(result, asked, html=options.html is not None)))
-    verdict = overall([r.verdict for r in results] + [Verdict(v) for _, v, _ in broken])
-    for name, _, reason in broken:
-        click.echo(f"troth: {name}: {' '.join(reason.split())}", err=True)
+        question, answer = _asked(one, options), _answer(one, world, wanted, options)
+        asked.append((question, answer))
+        if isinstance(answer, Failed):
+            click.echo(f"troth: {' '.join(answer.reason.split())}", err=True)
+        elif not options.as_json:
+            click.echo("\n".join(world_lines(answer, question, html=options.html is not None)))
+    answers = [answer for _, answer in asked]
+    verdict = overall([answer.verdict for answer in answers])
+    results = [(question, answer) for question, answer in asked if isinstance(answer, CheckResult)]
     if options.html is not None:
-        _write_page(options, results, [_asked(one, options) for one in found])
+        _write_page(options.html, results)
     if options.as_json:
-        _print_json(options, results, broken, verdict, perf_counter() - started)
+        _print_json(answers, verdict, perf_counter() - started, alone=options.alone)
     else:
-        click.echo(styled(summary_line(results, CODES[verdict]), bold=True))
+        failed = len(answers) - len(results)
+        click.echo(styled(summary_line([r for _, r in results], failed, CODES[verdict]), bold=True))
     return CODES[verdict]
+
+
+def _answer(found: Found, world: World, wanted: Sequence[str] | None, options: Options) -> CheckResult | Failed:
+    progress = ProgressLine()
+    try:
+        return check_world(world, properties=wanted, limits=options.limits, report=progress.reporter)
+    except WorldError as error:
+        raise click.UsageError(f"{place_of(error, found.where, found.name, found.line)}{error}") from error
+    except (*FAILED, Exhausted) as error:
+        verdict = Verdict.UNKNOWN if isinstance(error, Exhausted) else Verdict.ERROR
+        reason = f"{place_of(error, found.where, found.name, found.line)}{error}"
+        return Failed(world.name, dict(world.bounds), verdict, reason)
+    finally:
+        progress.clear()
 
 
 def _asked(found: Found, options: Options) -> Asked:
@@ -193,26 +214,18 @@ def _asked(found: Found, options: Options) -> Asked:
     return Asked(found.name, {n: v for n, v in options.bounds.items() if n in known}, options.mutant)
 
 
-def _write_page(options: Options, results: Sequence[CheckResult], asked: Sequence[Asked]) -> None:
+def _write_page(file: Path, results: Sequence[tuple[Asked, CheckResult]]) -> None:
     from troth.models.render.page import Shown, page  # noqa: PLC0415
 
-    if options.html is not None:
-        shown = [Shown(result, one.replay) for result, one in zip(results, asked, strict=False)]
-        options.html.write_text(page(shown), encoding="utf-8")
+    file.write_text(page([Shown(result, asked.replay) for asked, result in results]), encoding="utf-8")
 
 
-def _print_json(
-    options: Options, results: Sequence[CheckResult], broken: Sequence[tuple[str, str, str]], verdict: Verdict, wall_s: float
-) -> None:
+def _print_json(answers: Sequence[CheckResult | Failed], verdict: Verdict, wall_s: float, *, alone: bool) -> None:
     from troth.models.render.data import result_data  # noqa: PLC0415
 
-    data: list[dict[str, Any]] = [result_data(result) for result in results]
-    for name, said, reason in broken:
-        data.append({"world": name, "bounds": options.bounds, "verdict": said, "reason": reason, **NOTHING})
-    if options.alone:
-        click.echo(json.dumps(data[0], ensure_ascii=False))
-    else:
-        click.echo(json.dumps({"worlds": data, "verdict": verdict.value, "seconds": wall_s}, ensure_ascii=False))
+    data = [answer.data if isinstance(answer, Failed) else result_data(answer) for answer in answers]
+    whole = data[0] if alone else {"worlds": data, "verdict": verdict.value, "seconds": wall_s}
+    click.echo(json.dumps(whole, ensure_ascii=False))
 
 
 NOTHING: dict[str, Any] = {

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from pkgutil import walk_packages
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import click
@@ -38,10 +38,12 @@ class Found:
     blueprint: Blueprint | None
     where: str
     """The file that declares it."""
+    line: int = 0
+    """Where in it, as far as that is known."""
 
     def build(self, bounds: Mapping[str, int], *, strict: bool = True) -> World:
         """The world, closed, at these bounds. ``strict=False`` passes over bounds that it has not."""
-        with blamed(self.where, self.name):
+        with blamed(self.where, self.name, self.line):
             if self.blueprint is None:
                 if bounds and strict:
                     raise click.UsageError(f"world {self.name} has no bound {next(iter(bounds))!r}; it has none")
@@ -54,7 +56,7 @@ class Found:
 
 
 @contextmanager
-def blamed(where: str, name: str) -> Iterator[None]:
+def blamed(where: str, name: str, start: int = 0) -> Iterator[None]:
     """Turn whatever goes wrong inside into one line that says where in the user's file it went wrong."""
     try:
         yield
@@ -63,7 +65,7 @@ def blamed(where: str, name: str) -> Iterator[None]:
     except SyntaxError as error:
         raise click.UsageError(f"{_short(error.filename or where)}:{error.lineno or 0}: {type(error).__name__}: {error.msg}") from error
     except Exception as error:
-        raise click.UsageError(f"{place_of(error, where, name)}{said(error)}") from error
+        raise click.UsageError(f"{place_of(error, where, name, start)}{said(error)}") from error
 
 
 def said(error: BaseException) -> str:
@@ -72,13 +74,15 @@ def said(error: BaseException) -> str:
     return str(error) if ours else f"{type(error).__name__}: {error}"
 
 
-def place_of(error: BaseException, where: str, name: str = "") -> str:
-    """``file:line: `` of the innermost line of the user's code that led to ``error``; the world's name where there is none."""
+def place_of(error: BaseException, where: str, name: str = "", start: int = 0) -> str:
+    """``file:line: `` of the innermost line of the user's code that led to ``error``; where there is none, of the world's first line."""
     frames = list(_frames(error))
     own = Path(where).resolve() if where else None
     mine = [f for f in frames if own is not None and Path(f[0]).resolve() == own] or [f for f in frames if _foreign(f[0])]
     if mine:
         return f"{_short(mine[-1][0])}:{mine[-1][1]}: "
+    if start and _foreign(where):
+        return f"{_short(where)}:{start}: "
     return f"{name}: " if name and name not in str(error) else ""
 
 
@@ -148,8 +152,8 @@ def _built_in(name: str) -> Found:
         if found.name == name:
             return found
     close = get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known) or 'none'}"
-    raise click.UsageError(f"there is no world {name!r}; {hint} A world of your own is package.module:ATTR or path.py:ATTR")
+    hint = f"perhaps {close[0]}" if close else f"there are {', '.join(known) or 'none'}"
+    raise click.UsageError(f"there is no world {name!r}; {hint}; a world of your own is package.module:ATTR or path.py:ATTR")
 
 
 def _from_file(path: str) -> ModuleType:
@@ -211,12 +215,17 @@ def _picked(name: str, module: ModuleType, attribute: str) -> Found:
 def _found(name: str, module: ModuleType, value: Any) -> Found:
     where = module.__file__ or ""
     if isinstance(value, Blueprint):
-        return Found(name, value.build, value, where)
+        return Found(name, value.build, value, where, _line(value.make))
     if isinstance(value, World):
         return Found(name, lambda: value, None, where)
     if callable(value):
-        return Found(name, lambda: _called(name, value), None, where)
+        return Found(name, lambda: _called(name, value), None, where, _line(value))
     raise click.UsageError(f"{name} is {value!r}; a world is a @blueprint, a World, or a function that returns one")
+
+
+def _line(of: Any) -> int:
+    code = getattr(of, "__code__", None)
+    return code.co_firstlineno if isinstance(code, CodeType) else 0
 
 
 def _called(name: str, make: Callable[[], Any]) -> World:

@@ -90,11 +90,12 @@ def _property_line(claim: PropertyResult, width: int) -> str:
     return line
 
 
-def summary_line(results: Sequence[CheckResult], code: int) -> str:
-    """The last line: how many of what, and the exit code."""
+def summary_line(results: Sequence[CheckResult], failed: int, code: int) -> str:
+    """The last line: how many of what, and the exit code. ``failed`` worlds could not be searched."""
     claims = [claim for result in results for claim in result.properties]
     words = {Verdict.VIOLATED: "violated", Verdict.ERROR: "in error", Verdict.UNKNOWN: "unknown", Verdict.HOLDS: "hold"}
     counts = [f"{sum(c.verdict is v for c in claims)} {words[v]}" for v in ORDER if any(c.verdict is v for c in claims)]
+    counts = [f"{counted(failed, 'world')} in error", *counts] if failed else counts
     vacuous = sum(c.vacuous for c in claims)
     counts.append(f"{vacuous} vacuous" if vacuous else "nothing vacuous")
     return f"{', '.join(counts)}   exit {code}"
