@@ -146,7 +146,8 @@ class ArrayGraph:
     def before(self, node: int, levels: Levels, allowed: Marks) -> Sequence[int]:
         """By looking at every edge: it is asked once a step of a counterexample."""
         found = np.unique(self.sources[self.targets == node])
-        return found[allowed[found] & (levels[found] == levels[node] - 1)].tolist()
+        nearer: list[int] = found[allowed[found] & (levels[found] == levels[node] - 1)].tolist()
+        return nearer
 
     def regions(self, allowed: Marks, demands: Demands) -> Regions:
         """Strong components, less those that are unfair, until nothing changes."""

@@ -124,9 +124,9 @@ def claims(draw: st.DrawFn, of: Described) -> Claims:
 def _effect(effect: Effect) -> Any:
     match effect:
         case ("send", number, message):
-            return Send(f"link {number}", message)  # type: ignore[arg-type]
+            return Send(f"link {number}", message)
         case ("tell", number, message):
-            return Send(f"way {number}", message)  # type: ignore[arg-type]
+            return Send(f"way {number}", message)
         case ("set",):
             return SetTimer("t", None, 0, "limit")
         case _:

@@ -87,7 +87,8 @@ def sends(of: Described, now: State, i: int, message: str) -> list[tuple[State |
         return [(now, [])]
     if len(messages) < of.links[i].capacity:
         return [(now._replace(links=put(now.links, i, (UP, (*messages, message)))), [])]
-    return {"loses": [(now, [])], "blocks": [], "truncates": [(CUT, [])]}[of.links[i].full]
+    full: dict[str, list[tuple[State | None, Todo]]] = {"loses": [(now, [])], "blocks": [], "truncates": [(CUT, [])]}
+    return full[of.links[i].full]
 
 
 def perform(of: Described, now: State, what: tuple[Any, ...]) -> Any:
@@ -109,7 +110,7 @@ def perform(of: Described, now: State, what: tuple[Any, ...]) -> Any:
 
 def settled(of: Described, now: State | None, todo: Todo) -> Iterator[State | None]:
     """All the ways to do everything that is to be done, in order; what follows from it comes last."""
-    if now is CUT or not todo:
+    if now is None or not todo:
         yield now
         return
     for after, more in perform(of, now, todo[0]):
@@ -181,7 +182,7 @@ def search(of: Described, most: int) -> Search | None:
         new: list[State] = []
         for state in level:
             edges = [(turn, after) for turn, todo in actions(of, state) for after in settled(of, state, todo)]
-            out[state] = [(turn, canonical(of, after)) for turn, after in edges if after is not CUT]
+            out[state] = [(turn, canonical(of, after)) for turn, after in edges if after is not None]
             cut += len(edges) - len(out[state])
             for _, after in out[state]:
                 if after not in depths:
