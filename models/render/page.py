@@ -100,6 +100,7 @@ def _trace(shown: Shown, claim: PropertyResult, place: int) -> Iterator[str]:
     witness = claim.verdict is Verdict.HOLDS
     what = "a witness" if witness else "a counterexample" if claim.verdict is Verdict.VIOLATED else "where it cannot be evaluated"
     lasso = f", the last {len(of.steps) - of.loop} of them for ever" if of.loop is not None else ""
+    lasso = ", after which nothing need happen, for ever" if of.stands_still else lasso
     yield f'<h3 id="w{place}-{escape(claim.property.id)}">{escape(claim.property.id)} {_verdict(claim.verdict)}</h3>'
     yield f"<p>{escape(claim.property.statement)}. <span class='soft'>Here is {what} of {len(of.steps)} steps{lasso}.</span></p>"
     if of.steps:

@@ -29,7 +29,10 @@ def drawn(of: Story) -> str:
             lines.append(f"{indent}loop for ever")
             indent += INDENT
         lines += [f"{indent}{line}" for line in _step(step, names)]
-    if of.loop is not None:
+    if of.stands_still:
+        ends = ",".join(dict.fromkeys((*list(names.values())[:1], *list(names.values())[-1:])))
+        lines += [f"{INDENT}Note over {ends}: nothing need happen, for ever"] if ends else []
+    elif of.loop is not None:
         lines.append(f"{INDENT}end")
     for flight in of.flights:
         if flight.fate is Fate.IN_FLIGHT:

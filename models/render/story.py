@@ -60,7 +60,13 @@ class Story:
     steps: tuple[StoryStep, ...]
     flights: tuple[Flight, ...]
     loop: int | None = None
+    """Equal to the number of the last step where nothing happens any more."""
     start: dict[str, str] = field(factory=dict)
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether nothing happens any more after the last step: for ever, so that it violates a liveness property."""
+        return self.loop == len(self.steps)
 
 
 def story(trace: Trace) -> Story:

@@ -20,7 +20,7 @@ def text(trace: Trace) -> str:
 def told(of: Story) -> str:
     """A story that was told already, as text."""
     if not of.steps:
-        return "  in the initial state\n"
+        return "  in the initial state" + (", where nothing need ever happen\n" if of.stands_still else "\n")
     who = max(len(step.who) for step in of.steps)
     what = min(WHAT_WIDTH, max(len(step.event) for step in of.steps))
     party = max([len(t.party) for step in of.steps for t in step.told] + [len(name) for name in of.parties] + [1])
@@ -35,7 +35,9 @@ def told(of: Story) -> str:
             mark = "│" if looping else " "
             line = first if place == 0 else blank
             lines.append(f" {mark}{line[1:]}  {rest}".rstrip() if looping else f"{line}  {rest}".rstrip())
-    if of.loop is not None:
+    if of.stands_still:
+        lines.append("     from here on nothing need happen, for ever")
+    elif of.loop is not None:
         lines.append("     └─ " + (f"back to where step {of.loop} led" if of.loop else "back to the initial state"))
     return "\n".join(lines) + "\n"
 

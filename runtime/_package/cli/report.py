@@ -82,7 +82,8 @@ def _property_line(claim: PropertyResult, width: int) -> str:
     if claim.trace is not None and claim.verdict is not Verdict.HOLDS:
         line += f"   {counted(len(claim.trace.steps), 'step')}"
         if claim.trace.loop is not None:
-            line += f", the last {len(claim.trace.steps) - claim.trace.loop} for ever"
+            last = len(claim.trace.steps) - claim.trace.loop
+            line += f", the last {last} for ever" if last else ", then nothing for ever"
     if claim.vacuous:
         line += styled("   vacuous: what it speaks of never happens", fg="yellow")
     if claim.reason:
