@@ -1,0 +1,57 @@
+"""The benchmark script: what it prints, and that a wrong count is no result. How fast anything is is not for a test to say."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from tests.benchmarks import checker, contenders
+from tests.benchmarks.measuring import run
+
+SCRIPT = Path(checker.__file__)
+KEYS = {"name", "n", "median_s", "min_s", "peak_mb", "ratio", "bound", "ok"}
+
+
+def test_it_prints_one_object_from_any_directory(tmp_path: Path) -> None:
+    """Rows for each tool and size, then memory, growth and start-up."""
+    command = [sys.executable, str(SCRIPT), "--sizes", "XS", "S", "--tools", "troth", "--runs", "1", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    printed = json.loads(done.stdout)
+
+    assert done.returncode in (0, 1), done.stderr
+    assert set(printed) == {"bench", "commit", "cpus", "rows"}
+    assert [r["name"] for r in printed["rows"]] == ["XS troth", "S troth", "cost of a state, XS to S", "start-up, 1,002 states"]
+    assert all(set(r) >= KEYS for r in printed["rows"])
+    assert printed["rows"][1]["peak_mb"] > 10
+
+
+def test_a_tool_that_is_not_installed_is_a_row_that_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing was measured, so nothing is kept or missed."""
+    monkeypatch.setattr("tests.benchmarks.contenders.shutil.which", lambda name: None)
+    (row,) = checker.Bench(["S"], ["spin"], 1, quiet=True).rows()
+
+    assert (row["name"], row["ok"], row["median_s"]) == ("S spin", None, None)
+    assert row["skipped"] == "not installed: apt-get install spin gcc libc6-dev"
+
+
+def test_a_wrong_count_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fast wrong answer is no answer."""
+    troth = contenders.TOOLS["troth"]
+    monkeypatch.setitem(contenders.TOOLS, "troth", evolve(troth, plan=lambda size, folder: troth.plan("XS", folder)))
+    with pytest.raises(checker.WrongCount, match=r"troth on S: counted \(1002, 4190\) states and edges instead of \(10584, 58803\)"):
+        checker.Bench(["S"], ["troth"], 1, quiet=True).rows()
+
+
+def test_memory_is_that_of_all_processes_together(tmp_path: Path) -> None:
+    """A child that holds 40 MB is seen beside its parent."""
+    child = "x = bytearray(40_000_000); sum(range(5_000_000))"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    alone = run([sys.executable, "-c", "sum(range(5_000_000))"], tmp_path, polled=True).peak_bytes
+    together = run([sys.executable, "-c", parent], tmp_path, polled=True).peak_bytes
+
+    assert together > 40_000_000 + 1.5 * alone
