@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pygments.lexers.special import TextLexer
@@ -32,7 +33,22 @@ class Mermaid(TextLexer):
     aliases = ("mermaid",)
 
 
+def list_rules(_app: Sphinx, _what: str, _name: str, _obj: object, _options: object, lines: list[str]) -> None:
+    """Show the numbered rules of a docstring as a list: in the source they hang under their numbers, which is not markup."""
+    shown: list[str] = []
+    for line in lines:
+        rule = re.match(r"(Rule \d+\.)\s+(.*)", line)
+        if rule:
+            shown += ["", f"- **{rule[1]}** {rule[2]}"]
+        elif shown and shown[-1].startswith("- **Rule") and line.strip():
+            shown[-1] += f" {line.strip()}"
+        else:
+            shown.append(line)
+    lines[:] = shown
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Make ``mermaid`` a language that Pygments knows."""
+    """Make ``mermaid`` a language that Pygments knows, and numbered rules a list."""
     app.add_lexer("mermaid", Mermaid)
+    app.connect("autodoc-process-docstring", list_rules)
     return {"parallel_read_safe": True}
