@@ -11,8 +11,8 @@ from troth.models.exploration import Ending, Exploration, Limits, Reporter, Tick
 from troth.models.properties import Property
 from troth.models.system import State, System
 from troth.models.vector.expander import Counts, Expander
+from troth.models.vector.filler import Outgrown
 from troth.models.vector.findings import Watch
-from troth.models.vector.groups import Outgrown
 from troth.models.vector.layout import CHUNK, Layout, Words, chunks, joined, taken
 from troth.models.vector.memory import SHARE, available_bytes, tune_allocator
 from troth.models.vector.parallel import Team, can_fork

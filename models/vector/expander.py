@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth.models.system import DONE, NOWHERE, TRUNCATED, System
-from troth.models.vector.groups import EDGE_SHIFT, ENTRY_MASK, MISSING, Filler, Group, Pending, Wanted, plan_groups, together
+from troth.models.vector.filler import Filler, Pending, Wanted, together
+from troth.models.vector.groups import EDGE_SHIFT, ENTRY_MASK, MISSING, Group, plan_groups
 from troth.models.vector.layout import Ints, Layout, Words, plan, taken
 from troth.models.vector.stages import Stage
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from troth.models.exploration import Reporter, Ticker
 from troth.models.system import State, System
 from troth.models.vector.expander import Expander
-from troth.models.vector.groups import Outgrown
+from troth.models.vector.filler import Outgrown
 from troth.models.vector.layout import CHUNK, Layout, Words, joined
 from troth.models.vector.memory import tune_allocator
 

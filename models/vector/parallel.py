@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth.models.exploration import Ending
+from troth.models.vector.filler import Wanted
 from troth.models.vector.findings import Hits
-from troth.models.vector.groups import Wanted
 from troth.models.vector.layout import CHUNK, Layout, Words, chunks, joined, taken
 from troth.models.vector.memory import shared
 from troth.models.vector.mesh import Mesh, WorkerLost
@@ -48,16 +48,20 @@ def can_fork() -> bool:
     return sys.platform.startswith("linux") and hasattr(os, "fork")
 
 
-def owners(states: Words, workers: int) -> NDArray[np.uint64]:
-    """The number of the worker that owns each state."""
+def shares(states: Words, workers: int) -> list[NDArray[np.intp]]:
+    """For each worker the places of the states that it owns."""
     mixed = states[0] * FACTOR[1]
     if len(states) == 2:
         mixed ^= states[1] * FACTOR[0]
         mixed *= FACTOR[1]
+    if workers == 2:
+        high = mixed.view(np.int64) < 0
+        return [np.flatnonzero(~high), np.flatnonzero(high)]
     mixed >>= HALF
     mixed *= np.uint64(workers)
     mixed >>= HALF
-    return mixed
+    owner = mixed.astype(np.uint8)
+    return [np.flatnonzero(owner == number) for number in range(workers)]
 
 
 class Round(NamedTuple):
@@ -214,7 +218,7 @@ class Worker:
         self.search.system.freeze(frozen=True)
 
     def _owned(self, states: Words) -> Words:
-        return taken(states, np.flatnonzero(owners(states, self.team.workers) == np.uint64(self.me)))
+        return taken(states, shares(states, self.team.workers)[self.me])
 
     def _stored(self, states: Words) -> Words:
         place = self.team.arenas[self.me].place(len(states[0]))
@@ -310,8 +314,7 @@ class Worker:
 
     def _hand_over(self, batch: Words, own: list[Words], handed: list[int]) -> bool:
         """Share out a batch; false if there is no room for it now (then the chunk is done again in the next round)."""
-        owner = owners(batch, self.team.workers)
-        places = [np.flatnonzero(owner == np.uint64(number)) for number in range(self.team.workers)]
+        places = shares(batch, self.team.workers)
         if any(handed[n] + len(places[n]) > HANDED for n in self.peers):
             if not any(handed):
                 self.size = max(1, self.size // 2)

@@ -17,7 +17,7 @@ from troth.models.vector.layout import Ints, Words, joined, taken
 from troth.models.vector.memory import reserved
 
 FACTOR = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93))
-LOAD = 0.58
+LOAD = 0.62
 HARD_LOAD = 0.85
 FULL_LOAD = 0.95
 ROUNDS = 4
@@ -33,7 +33,7 @@ def grown(slots: int) -> int:
     """The next size: fast while it is cheap, then in steps that keep the table at least a third full."""
     if slots < 1 << 20:
         return slots * 4
-    return slots * 2 if slots < 1 << 24 else slots * 7 // 4
+    return slots * 2 if slots < 1 << 22 else slots * 8 // 5
 
 
 class Table:

@@ -189,6 +189,9 @@ def test_bounds_have_defaults_ranges_and_names() -> None:
     refused(lambda: sized(N=4), "N = 4 is out of range", "coins", "1 to 3")
 
 
+GUARDED = {"trigger": "go", "source": "a", "dest": "a", "conditions": "ok"}
+
+
 @pytest.mark.parametrize(
     ("config", "words"),
     [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from troth.models import Limits, Verdict, World, check
+from troth.models import Limits, Verdict, World, check, exploration
 from troth.models.errors import ComponentFailed, TooWide
 from troth.models.exploration import Ending, Progress
 from troth.models.vector import driver, layout, table
@@ -65,7 +65,7 @@ def test_a_property_that_raises_is_an_error_with_the_state_shown(engine: str, ba
         return True
 
     world = counters(6, 2)
-    world.always("A", "it can be evaluated", world.handles[0].where(broken) & world.handles[1].where(lambda s: True))  # type: ignore[attr-defined]
+    world.always("A", "it can be evaluated", world.handles[0].where(broken) & world.handles[1].where(lambda s: True))
     world.always("B", "another one", world.handles[1].see("n") < 2)
     result = check(world, engine=engine)
 
@@ -144,7 +144,7 @@ def test_what_a_step_raises_in_a_worker_is_raised_here(monkeypatch: pytest.Monke
 
 
 def test_progress_names_phase_states_frontier_and_depth(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver.Ticker.__init__, "__defaults__", (0.0,))
+    monkeypatch.setattr(exploration.Ticker.__init__, "__defaults__", (0.0,))
     seen: list[Progress] = []
     check(counters(9, 9, 9), engine="vector", report=seen.append)
 

@@ -91,14 +91,14 @@ class TestCrashes:
     def test_the_state_is_lost(self) -> None:
         world = self.world()
         p = world.handles[0]
-        world.never("kept", "nothing is kept", p.is_down & (p.see("n") == 1))  # type: ignore[attr-defined]
+        world.never("kept", "nothing is kept", p.is_down & (p.see("n") == 1))
 
         assert check(world).verdict is Verdict.HOLDS
 
     def test_what_is_durable_is_kept(self) -> None:
         world = self.world(keeps=lambda s: s, restarted=lambda s: s)
         p = world.handles[0]
-        world.sometimes("kept", "a restarted party goes on", ~p.is_down & (p.see("n") == 1) & (world.handles[-1].see("left") == 0))  # type: ignore[attr-defined]
+        world.sometimes("kept", "a restarted party goes on", ~p.is_down & (p.see("n") == 1) & (world.handles[-1].see("left") == 0))
 
         assert check(world).verdict is Verdict.HOLDS
 
@@ -126,7 +126,7 @@ class TestLinks:
     def arrivals(world: World) -> set[tuple[int, ...]]:
         """Everything that may have arrived in the end."""
         check(world, engine="scalar")
-        return {state.state for state in world.system().components[1].states}  # type: ignore[attr-defined]
+        return {state.state for state in world.system().components[1].states}
 
     def test_an_ordered_link_keeps_the_order_and_loses_nothing(self) -> None:
         assert self.arrivals(self.world(capacity=2)) == {(), (1,), (2,), (1, 2), (2, 1)}
