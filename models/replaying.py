@@ -20,7 +20,7 @@ def violated_by(trace: Trace, claim: Property) -> bool:
             return any(_broken(trace, claim, before, after) for before, after in zip(trace.states, trace.states[1:], strict=False))
         case PropertyKind.NO_DEADLOCK:
             last = trace.states[-1]
-            return not trace.system.successors(last) and not _true(trace, claim.then or Const(value=False), last)
+            return not trace.system.successors(last) and not _true(trace, Const(value=False) if claim.then is None else claim.then, last)
         case PropertyKind.ALWAYS_EVENTUALLY:
             return trace.loop is not None and not any(_true(trace, claim.expr, state) for state in trace.states[trace.loop :])
         case PropertyKind.LEADS_TO:

@@ -210,7 +210,7 @@ def campaign(
     limits: Limits | None = None,
     report: Callable[[int, int, Judged], None] | None = None,
 ) -> list[Judged]:
-    """Judge every mutant, ``limits.workers`` at a time. The answer and its order depend on neither the number nor the timing."""
+    """Judge every mutant, ``limits.processes`` at a time. The answer and its order depend on neither the number nor the timing."""
     limits = limits or Limits()
     found: list[Judged] = []
     for answer in _answers(all_of, worlds, limits):
@@ -222,16 +222,22 @@ def campaign(
 
 def _answers(all_of: Sequence[Mutant], worlds: Sequence[Prepared], limits: Limits) -> Iterator[Judged]:
     global _work  # noqa: PLW0603 - inherited by the fork
-    if limits.workers == 1 or len(all_of) < 2:
+    processes = min(limits.processes, len(all_of)) if can_fork() else 1
+    if processes < 2:
         for mutant in all_of:
             yield judged(mutant, worlds, limits)
         return
     _work = all_of, worlds, limits
     try:
-        with multiprocessing.get_context("fork").Pool(limits.workers, _start) as pool:
+        with multiprocessing.get_context("fork").Pool(processes, _start) as pool:
             yield from pool.imap(_one, range(len(all_of)))
     finally:
         _work = None
+
+
+def can_fork() -> bool:
+    """Whether this platform starts processes by copying: the worlds that were explored need not be sent then."""
+    return "fork" in multiprocessing.get_all_start_methods()
 
 
 def _start() -> None:

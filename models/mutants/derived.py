@@ -118,7 +118,7 @@ def _table(table: Tabulated, of: Known, party: Party, again: tuple[Call, ...] | 
     if core is None or not isinstance(component, PartyComponent):
         raise TypeError(f"{component.name} is not a declared party")
     made = copy.copy(component)
-    made.behaviour = CoreBehaviour(component.name, replaced_core(core, party))
+    made.behaviour = CoreBehaviour(component.name, lambda: replaced_core(core, party))
     initial: Hashable = PartyLocal(Mode.UP, made.behaviour.initial)
     made.initial = initial
     fresh = Tabulated(made, table.index)

@@ -2,5 +2,11 @@
 
 from __future__ import annotations
 
-STANDARD: tuple[str, ...] = ("bench/session",)
+STANDARD: tuple[str, ...] = (
+    "published/die_hard",
+    "published/peterson",
+    "published/dining_philosophers",
+    "published/two_phase_commit",
+    "published/paxos",
+)
 """Names as on the command line: the path of the module from here."""

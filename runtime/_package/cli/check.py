@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
@@ -96,7 +95,7 @@ def check(
         bounds=bounds_of(bound),
         properties=properties,
         mutant=mutant,
-        limits=Limits(max_states=max_states, workers=workers or _processors()),
+        limits=Limits(max_states=max_states, workers=workers),
         html=html,
         as_json=as_json,
     )
@@ -112,10 +111,6 @@ def check(
 
         return show(worlds[0], found[0].name, options, replay)
     return _checked(found, worlds, options)
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _sensible(options: Options, *, mutants: bool, replay: str | None) -> None:
