@@ -152,7 +152,8 @@ class _Module:
         self.defined = {self.names.given(name): expr for name, expr in definitions.items()}
         self.variables = [self.names.given(table.name) for table in self.tables.components]
         self.does = [self.names.given(f"{variable}_does") for variable in self.variables]
-        self.actions = [self.names.given(action.name) for action, _ in self.tables.actions]
+        taken = {way.item for table in self.tables.components for ways in table.rows for way in ways}
+        self.possible = [(self.names.given(a.name), (a, items)) for a, items in self.tables.actions if taken.issuperset(items)]
         self.claims = Claims(system, self.tables, self.variables, self.names, watching)
         self.observed = observed
         self.refines = tuple(refines)
@@ -292,18 +293,20 @@ class _Module:
         initial = [f"/\\ {variable} = 1" for variable in self.variables]
         resting = [f"/\\ {v} \\in 1..{t.resting}" for v, t in zip(self.variables, self.tables.components, strict=True)]
         lines = []
-        for name, (action, items) in zip(self.actions, self.tables.actions, strict=True):
+        for name, (action, items) in self.possible:
             lines += [
                 comment(f"{action.name} ({action.kind.value}, by the {action.who})"),
                 f"{name} == Take(<<{', '.join(map(str, items))}>>)",
             ]
+        never = [action.name for action, _ in self.tables.actions if action not in [possible for _, (possible, _) in self.possible]]
         return [
             *lines,
+            *([comment(f"Never possible: {', '.join(never)}.")] if never else []),
             "",
             "Init ==",
             *[f"  {line}" for line in initial],
             "Next ==",
-            *[f"  \\/ {name}" for name in self.actions],
+            *[f"  \\/ {name}" for name, _ in self.possible],
             "Spec == Init /\\ [][Next]_vars",
             "",
             comment("Every component is in a state that Troth saw it in between two actions."),
