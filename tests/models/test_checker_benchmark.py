@@ -6,11 +6,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from attrs import evolve
 
-from tests.benchmarks import checker, contenders
+from tests.benchmarks import checker, contenders, cost_plot
 from tests.benchmarks.measuring import run
 
 SCRIPT = Path(checker.__file__)
@@ -55,3 +56,18 @@ def test_memory_is_that_of_all_processes_together(tmp_path: Path) -> None:
     together = run([sys.executable, "-c", parent], tmp_path, polled=True).peak_bytes
 
     assert together > 40_000_000 + 1.5 * alone
+
+
+def test_the_cost_of_a_state_is_drawn_from_what_was_measured(tmp_path: Path) -> None:
+    """One line a tool, in the order of the sizes; rows of other things are passed over."""
+    rows = [
+        {"name": "M troth", "states": 1_000_000, "median_s": 0.5},
+        {"name": "S troth", "states": 10_000, "median_s": 0.25},
+        {"name": "S spin", "states": 10_000, "median_s": None},
+        {"name": "start-up, 1,002 states", "median_s": 0.1},
+    ]
+    (tmp_path / "measured.json").write_text(json.dumps({"rows": rows}))
+
+    assert cost_plot.series(rows) == {"troth": [(10_000, 25.0), (1_000_000, 0.5)]}
+    assert cost_plot.main([str(tmp_path / "measured.json"), str(tmp_path / "cost.svg")]) == 0
+    assert ElementTree.fromstring((tmp_path / "cost.svg").read_text()).tag.endswith("svg")
