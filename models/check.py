@@ -137,6 +137,7 @@ def check(
     for claim in live:
         if claim.id not in results:
             results[claim.id] = PropertyResult(claim, Verdict.UNKNOWN, reason=_unfinished(found) or "liveness was not checked")
+    system.ask_again()
     ordered = tuple(_vacuity(results[p.id], found) for p in claims)
     return CheckResult(
         world=world.name,
