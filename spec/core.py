@@ -9,6 +9,8 @@ Rule 2.  A core keeps small integers, enums and bools. Names, digests and arrays
 Rule 3.  Equal snapshots have equal futures: ``restore(snapshot())`` changes nothing, and the checker relies on it.
 Rule 4.  A refused event leaves the core exactly as it was. Refusals are values, because a peer can cause them at will.
 Rule 5.  An effect that can fail comes back as ``EffectFailed``, and there is a row for it.
+Rule 6.  Cores of one process meet by messages on *local links*, ordered and lossless. What a step sends on a local link is delivered
+         before any other event is handled, so nothing comes between a decision and what depends on it.
 """
 
 from __future__ import annotations
@@ -172,7 +174,10 @@ class Send:
 
 @frozen
 class SetTimer:
-    """(Re)start the timer ``(timer, key)`` for the duration named ``limit``; a pending expiry of it is withdrawn."""
+    """(Re)start the timer ``(timer, key)`` for the duration named ``limit``; a pending expiry of it is withdrawn.
+
+    A limit without a value is no limit: that timer never fires.
+    """
 
     timer: str
     key: Key

@@ -20,6 +20,7 @@ MAX_ATTEMPT = 2**15 - 1
 MAX_CONTENT = 2**15 - 1
 MAX_RECEIVERS = 64
 MAX_LAUNCHES = 2**15 - 1
+MAX_HOSTS = 2**15 - 1
 
 
 def _check_seconds(_instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
@@ -70,6 +71,7 @@ class Limits:
 
     # Payloads.
     transfer_stall_s: float = seconds(20.0, "no bytes for this long: the transfer has stalled")
+    pull_pause_s: float = seconds(1.0, "between a transfer that failed and the next try")
     source_idle_s: float = seconds(120.0, "an accepted result that a receiver does not come for")
 
     # Ending.
@@ -119,7 +121,8 @@ ORDER: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("open_retry_s",), "abort_limit_s", "a lost ABORT must be repeated"),
     (("task_retry_s",), "delivery_budget_s", "a lost answer must be asked for within the budget"),
     (("result_retry_s",), "lease_timeout_s", "a lost answer must be asked for while the session lives"),
-    (("transfer_stall_s",), "source_idle_s", "a stalled receiver must have time to come back"),
+    (("transfer_stall_s", "pull_pause_s"), "source_idle_s", "a stalled receiver must have time to come back"),
+    (("result_retry_s",), "source_idle_s", "a lost PAYLOAD_HELD must be said again in time"),
     (("abort_limit_s",), "force_budget_s", "a forced end waits for the abort inside it"),
     (("term_grace_s", "kill_wait_s"), "force_budget_s", "a forced end covers TERM and KILL"),
     (("drain_limit_s", "natural_exit_s", "term_grace_s", "kill_wait_s"), "finalize_budget_s", "the orderly end fits in its budget"),

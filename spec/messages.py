@@ -63,7 +63,8 @@ class TaskOutcome(Enum):
 
 
 class Verdict(Enum):
-    """How a session ended. The first one written stays, except that an abort overrides an orderly stop that is not over yet."""
+    """How a session ended. The first one written stays, except that an orderly end that is not over yet can still turn into an
+    abort or a loss."""
 
     NONE = "none"
     STOPPED = "stopped"
@@ -167,7 +168,14 @@ class SessionConfirmed(EpochMessage):
 
 @frozen(kw_only=True)
 class SessionOpen(EpochMessage):
-    """Host: be my trainer in session ``epoch``, or go on being it after a lost link."""
+    """Host: be my trainer in session ``epoch``, or, to ``resume``, go on being it after a lost link.
+
+    ``host`` tells host instances apart: 0 for the first that this trainer hears of, n for the nth other one. A host that was started
+    anew counts its epochs anew, so an equal epoch alone does not make a session the same.
+    """
+
+    host: int = _int(0, limits.MAX_HOSTS)
+    resume: bool = _flag()
 
 
 @frozen(kw_only=True)
@@ -177,8 +185,9 @@ class SessionAccepted(EpochMessage):
 
 @frozen(kw_only=True)
 class SessionRejected(Message):
-    """Trainer: not in that session. ``epoch`` is the one I am in; ``retry`` if opening above it can succeed."""
+    """Trainer: not in session ``opened``. ``epoch`` is the one I am in; ``retry`` if opening above it can succeed."""
 
+    opened: int = _epoch()
     epoch: int = _epoch(0)
     retry: bool = _flag()
 
@@ -330,7 +339,7 @@ class AbortAccepted(EpochMessage):
 
 @frozen(kw_only=True)
 class PayloadMessage(TaskMessage):
-    """A message between the source of a payload and one of its receivers."""
+    """A message between the source of a payload and one of its receivers. A party's own receiver is number 0."""
 
     receiver: int = _int(0, limits.MAX_RECEIVERS - 1)
 
@@ -359,33 +368,27 @@ class PayloadGone(PayloadMessage):
 
 
 @frozen(kw_only=True)
-class FetchPayload(Message):
+class FetchPayload(TaskMessage):
     """A party to its receivers: fetch the payload of task ``seq`` (or decode it, if it came ``inline``)."""
 
-    seq: int = _seq()
     inline: bool = _flag()
 
 
 @frozen(kw_only=True)
-class DropPayload(Message):
+class DropPayload(TaskMessage):
     """A party to its receivers: stop fetching. ``lost`` if the source died, else nobody needs it any more."""
 
-    seq: int = _seq()
     lost: bool = _flag()
 
 
 @frozen(kw_only=True)
-class PayloadArrived(Message):
+class PayloadArrived(PayloadMessage):
     """A receiver to its party: the payload of task ``seq`` is here and decoded."""
-
-    seq: int = _seq()
 
 
 @frozen(kw_only=True)
-class PayloadLost(Message):
+class PayloadLost(PayloadMessage):
     """A receiver to its party: the payload of task ``seq`` will not come."""
-
-    seq: int = _seq()
 
 
 @frozen(kw_only=True)
@@ -442,9 +445,10 @@ class ResultLost(LaunchMessage):
 
 @frozen(kw_only=True)
 class SessionEnded(LaunchMessage):
-    """Host: nothing is left of the session or of the process."""
+    """Host: nothing is left of the session, nor of the process unless it is ``stuck``: then it has survived KILL."""
 
     verdict: Verdict = _enum(Verdict)
+    stuck: bool = _flag()
 
 
 @frozen(kw_only=True)

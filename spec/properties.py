@@ -90,7 +90,7 @@ PROPERTIES = _catalogue(
     ),
     Property(
         id="P11", parties=(T, H), source="reference 29, I3",
-        statement="a verdict is written once; only an abort overrides an orderly end, and only before it is over",
+        statement="a verdict is written once; only an abort or a loss overrides an orderly end, and only before it is over",
         why="late events must not rewrite history",
     ),
     Property(

@@ -30,8 +30,10 @@ class HostConfig(Deployment):
 
     launch: int = 1
     """Which of its supervisor's launches this host is."""
+    instance: int = 0
+    """Which host instance this is, for a trainer that meets several: 0 for the first one it meets, n for the nth other one."""
     receives: bool = True
-    """The host is itself a receiver of results."""
+    """The host is itself a receiver of results: number 0."""
 
 
 def _moving(view: Any, _event: Any) -> bool:
@@ -100,8 +102,8 @@ HOST = Party(
         # the trainer's receiver of task payloads, and the host's own of results
         received(m.PayloadHeld, To("source", "held", _by_receiver), link=DATA, gate=_gate),
         received(m.PayloadAbandoned, To("source", "abandoned", _by_receiver), link=DATA, gate=_gate),
-        received(m.PayloadArrived, To("delivery", "arrived"), link=RECEIVERS),
-        received(m.PayloadLost, To("delivery", "missing"), link=RECEIVERS),
+        received(m.PayloadArrived, To("delivery", "arrived"), link=RECEIVERS, gate=_gate),
+        received(m.PayloadLost, To("delivery", "missing"), link=RECEIVERS, gate=_gate),
         happened(core.TransferProgressed("task", (1, 0)), To("source", "progress", by_key), To("lease", "progress")),
         happened(core.TransferEnded("task", (1, 0), core.TransferOutcome.COMPLETE), To("source", "ended", by_key)),
         # the process
@@ -120,7 +122,7 @@ HOST = Party(
         happened(core.LinkLost(CONTROL), To("session", "link_lost")),
         # effects that failed: what was not sent is as good as lost on the way
         happened(core.EffectFailed(core.Spawn()), To("process", "unable")),
-        happened(core.EffectFailed(core.SignalProcess(core.ProcessSignal.TERM)), To("process", "unable")),
+        happened(core.EffectFailed(core.SignalProcess(core.ProcessSignal.TERM)), To("session", "link_lost")),
         happened(core.EffectFailed(core.Offer("task", (1, 0))), To("source", "unable", by_effect)),
         happened(core.EffectFailed(core.Send(CONTROL, m.Heartbeat(epoch=1))), To("session", "link_lost")),
         happened(core.EffectFailed(core.OpenLink(CONTROL)), To("session", "link_lost")),
@@ -138,7 +140,8 @@ HOST = Party(
         "lost": lambda view: view.acceptance.count(AcceptanceState.LOST),
         "remembered": lambda view: len(view.acceptance),
         "lease_expired": lambda view: view.lease.state is LeaseState.EXPIRED,
-        "process_alive": lambda view: view.process.state in ALIVE,
+        "process_alive": lambda view: view.process.state in (*ALIVE, ProcessState.SPAWNING, ProcessState.DOOMED, ProcessState.STUCK),
+        "process_stuck": lambda view: view.process.state is ProcessState.STUCK,
     },
 )
 

@@ -5,9 +5,9 @@ Rule 2.  What is remembered is looked up before anything else is considered: no 
 Rule 3.  UNKNOWN is a promise: attempts up to the one asked about will not be taken any more. After the last attempt the answer
          is REJECTED, and remembered.
 Rule 4.  An accepted result whose source is still needed is watched. It is settled once, or lost once, or given up by the host
-         itself; the receivers are told of a loss once.
+         itself; the receivers are told of a loss once. A result that every receiver holds is safe, whatever becomes of the trainer.
 Rule 5.  What the host gives up it gives up itself, first, before it tells the trainer: a cancelled task fails nothing.
-Rule 6.  Only what is over may be forgotten, oldest first.
+Rule 6.  Only what is over for the trainer too may be forgotten, oldest first: a trainer that still asks is told what it was told.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class AcceptanceState(Enum):
     ABSENT = "absent"
     AWAITING = "awaiting"
     ACCEPTED = "accepted"
+    SAFE = "safe"
     SETTLED = "settled"
     LOST = "lost"
     RETIRED = "retired"
@@ -47,15 +48,17 @@ class AcceptanceState(Enum):
 
 
 S = AcceptanceState
-TAKEN = (S.ACCEPTED, S.SETTLED, S.LOST, S.RETIRED)
+TAKEN = (S.ACCEPTED, S.SAFE, S.SETTLED, S.LOST, S.RETIRED)
 OVER = (S.SETTLED, S.LOST, S.RETIRED, S.REJECTED)
-LIVE = (S.AWAITING, S.ACCEPTED)
+LIVE = (S.AWAITING, S.ACCEPTED, S.SAFE)
 
 
 @frozen
 class AcceptanceData:
     """What must be remembered."""
 
+    receivers: int = 0
+    """How many receivers the result has."""
     canonical: int = 0
     """The attempt that was accepted."""
     content: int = 0
@@ -64,6 +67,11 @@ class AcceptanceData:
     """Attempts up to this one will not be taken (Rule 3)."""
     reason: RejectReason = RejectReason.STALE
     """Why it was rejected."""
+
+
+def expect(data: AcceptanceData, event: Any) -> AcceptanceData:
+    """A task went out."""
+    return evolve(data, receivers=event.receivers)
 
 
 def take(data: AcceptanceData, event: Any) -> AcceptanceData:
@@ -89,6 +97,7 @@ def give_up(data: AcceptanceData, event: Any) -> AcceptanceData:  # noqa: ARG001
 inline = atom("inline", of=lambda view, event: event.inline)
 fenced = atom("fenced", of=lambda view, event: event.attempt <= view.own.data.fenced)
 same_content = atom("same_content", of=lambda view, event: event.content == view.own.data.content)
+sole = atom("sole", of=lambda view, event: view.config.receives and view.own.data.receivers == 1)
 last_attempt = atom("last_attempt", of=lambda view, event: event.attempt >= view.config.limits.result_attempts)
 delivered = atom("delivered", of=lambda view, event: event.delivered)
 room = atom("room", of=lambda view, event: len(view.acceptance) < view.config.limits.acceptance_limit)
@@ -109,9 +118,9 @@ ACCEPTED = send(CONTROL, ResultAccepted, epoch=session_epoch, seq=own_key, attem
 REJECTED = send(CONTROL, ResultRejected, epoch=session_epoch, seq=own_key, reason=own("reason"))
 UNKNOWN = send(CONTROL, ResultUnknown, epoch=session_epoch, seq=own_key, attempt=event_attempt)
 NOTED = send(CONTROL, ResultSourceReleased, epoch=session_epoch, seq=own_key)
-FETCH = send(RECEIVERS, FetchPayload, seq=own_key, inline=is_(False))
-LOST = send(RECEIVERS, DropPayload, seq=own_key, lost=is_(True))
-DROP = send(RECEIVERS, DropPayload, seq=own_key, lost=is_(False))
+FETCH = send(RECEIVERS, FetchPayload, epoch=session_epoch, seq=own_key, inline=is_(False))
+LOST = send(RECEIVERS, DropPayload, epoch=session_epoch, seq=own_key, lost=is_(True))
+DROP = send(RECEIVERS, DropPayload, epoch=session_epoch, seq=own_key, lost=is_(False))
 REPORT = send(SUPERVISOR, ResultLost, launch=lambda f: f.view.config.launch)
 
 result = signal("delivery", "result")
@@ -123,14 +132,14 @@ again = signal("acceptance", "expect", key=own_key)
 ACCEPTANCE = Machine(
     "acceptance", AcceptanceState, initial=S.ABSENT, data=AcceptanceData, family=Family("sequence", "acceptance_limit"),
     live={
-        S.AWAITING: ("fenced",), S.ACCEPTED: ("canonical", "content"), S.SETTLED: ("canonical", "content"), S.LOST: ("canonical", "content"),
-        S.RETIRED: ("canonical", "content"), S.REJECTED: ("reason",),
+        S.AWAITING: ("receivers", "fenced"), S.ACCEPTED: ("receivers", "canonical", "content"), S.SAFE: ("canonical", "content"),
+        S.SETTLED: ("canonical", "content"), S.LOST: ("canonical", "content"), S.RETIRED: ("canonical", "content"), S.REJECTED: ("reason",),
     },
     rows=[
-    Row("A1",  S.ABSENT,   "expect", room,  S.AWAITING, keep, [], "a task went out"),
+    Row("A1",  S.ABSENT,   "expect", room,  S.AWAITING, expect, [], "a task went out"),
     Row("A2",  S.ABSENT,   "expect", ~room, SAME, keep, [evict_oldest, again], "Rule 6"),
     # a result
-    Row("A3",  S.AWAITING, "result_ready", ~fenced & inline,  S.SETTLED,  take, [ACCEPTED, result], "Rule 1; a payload that rode along is here"),
+    Row("A3",  S.AWAITING, "result_ready", ~fenced & inline,  S.SAFE,  take, [ACCEPTED, result], "Rule 1; a payload that rode along is here"),
     Row("A4",  S.AWAITING, "result_ready", ~fenced & ~inline, S.ACCEPTED, take, [ACCEPTED, FETCH, result], "Rule 1; the receivers may fetch it"),
     Row("A5",  TAKEN,      "result_ready", same_content,  SAME, keep, [ACCEPTED], "Rules 1 and 2"),
     Row("A6",  TAKEN,      "result_ready", ~same_content, SAME, keep, [reject(RejectReason.CONFLICT)], "Rule 1: another content is not the one that was taken"),
@@ -144,6 +153,9 @@ ACCEPTANCE = Machine(
     Row("A13", S.ABSENT,   "result_status", always, SAME, keep, [reject(RejectReason.STALE)], "no such task, or over so long that it was forgotten"),
     # its source
     Row("A14", S.ACCEPTED, "settled", delivered,  S.SETTLED, keep, [NOTED], "Rule 4"),
+    Row("A22", S.ACCEPTED, "arrived", sole, S.SAFE, keep, [], "Rule 4: the host was its only receiver"),
+    Row("A23", S.SAFE,     "settled", always, S.SETTLED, keep, [NOTED], "Rule 4"),
+    Row("A24", S.SAFE,     "lose",    always, S.SETTLED, keep, [], "Rule 4: nobody needs the trainer for it"),
     Row("A15", S.ACCEPTED, "settled", ~delivered, S.LOST, keep, [NOTED, LOST, REPORT], "Rule 4"),
     Row("A16", (S.ABSENT, *OVER), "settled", always, SAME, keep, [NOTED], "Rule 4: said again, or decided otherwise already"),
     Row("A17", S.ACCEPTED, "lose",   always, S.LOST, keep, [LOST, REPORT], "Rule 4: the trainer is gone, and the source with it"),
@@ -156,6 +168,9 @@ ACCEPTANCE = Machine(
     ignore=[
     Ignore("result_ready", S.AWAITING, "Rule 3: an attempt that was asked about and not there; the trainer has sent, or will send, another", fenced),
     Ignore(("lose", "cancel"), (S.ABSENT, *OVER), "decided already"),
+    Ignore("cancel", S.SAFE, "Rule 4: it is here, and nothing is left to give up"),
+    Ignore("arrived", S.ACCEPTED, "Rule 4: others need the source yet", ~sole),
+    Ignore("arrived", (S.ABSENT, S.AWAITING, S.SAFE, *OVER), "decided already"),
     ],
     refuse=[
     Refuse("expect", (*LIVE, *OVER), "sequences only move forward"),

@@ -20,6 +20,7 @@ from troth.spec.guards import always, atom
 from troth.spec.machine import SAME, Ignore, Machine, Refuse, Row, keep
 from troth.spec.messages import CancelTask, FailReason, TaskEnded, TaskOutcome, TaskReady, TaskStatus, Verdict
 from troth.statemachines.host.acceptance import OVER as ACCEPTANCE_OVER
+from troth.statemachines.shared.source import offered
 from troth.statemachines.shared.words import CONTROL, SUPERVISOR, is_, own, session_epoch, then
 
 
@@ -60,11 +61,12 @@ def another(data: DeliveryData, event: Any) -> DeliveryData:  # noqa: ARG001
     return evolve(data, attempt=data.attempt + 1)
 
 
-RETRYABLE = (FailReason.BUSY, FailReason.PAYLOAD)
-
 this_task = atom("this_task", of=lambda view, event: event.seq == view.own.data.seq)
 this_attempt = atom("this_attempt", of=lambda view, event: event.attempt == view.own.data.attempt)
-retryable = atom("retryable", of=lambda view, event: event.reason in RETRYABLE)
+no_payload = atom("no_payload", of=lambda view, event: event.reason is FailReason.PAYLOAD)
+busy = atom("busy", of=lambda view, event: event.reason is FailReason.BUSY)
+own_receiver = atom("own_receiver", of=lambda view, event: event.receiver == 0)
+kept = atom("kept", of=lambda view, event: not view.own.data.inline)
 attempts_left = atom("attempts_left", of=lambda view, event: view.own.data.attempt < view.config.limits.task_attempts)
 open_ = atom("open", reads=["session"], of=lambda view, event: view.session.state.name == "READY")
 payload_inline = atom("payload_inline", of=lambda view, event: event.inline)
@@ -115,7 +117,8 @@ answered = cancel_timer("task")
 quiet = [answered, cancel_timer("budget")]
 expect = signal("acceptance", "expect", key=seq_of)
 forsake = signal("acceptance", "cancel", key=seq_of)
-offer_payload = signal("source", "offer", key=lambda f: Keys(((f.data.seq, 0),)))
+offer_payload = signal("source", "offer", key=lambda f: Keys(((f.data.seq, 0),)), event=offered)
+here = signal("acceptance", "arrived", key=seq_of)
 let_go = signal("source", "release", key=its_source)
 
 
@@ -136,16 +139,19 @@ DELIVERY = Machine(
     # the trainer's answers
     Row("D5",  UNANSWERED, "accepted", this_task, S.WAITING, keep, [answered, wait, let_go], "the trainer has it, payload and all"),
     Row("D6",  UNANSWERED, "reserved", this_task, S.ASKING, keep, [ask_later], "its payload is coming in"),
-    Row("D7",  S.ASKING,   "unknown", this_task & attempts_left, S.OFFERING, another, [OFFER, ask_later], "Rule 2"),
+    Row("D7",  S.ASKING,   "unknown", this_task & attempts_left & ~kept, S.OFFERING, another, [OFFER, ask_later], "Rule 2"),
+    Row("D25", S.ASKING,   "unknown", this_task & attempts_left & kept,  S.OFFERING, another, [offer_payload, OFFER, ask_later], "Rule 2"),
     Row("D8",  S.ASKING,   "unknown", this_task & ~attempts_left, S.CANCELLING, keep, retract(TaskOutcome.UNDELIVERED), "Rule 2: offered often enough"),
-    Row("D9",  UNANSWERED, "failed", this_task & retryable & this_attempt & attempts_left, S.OFFERING, another, [OFFER, ask_later], "Rule 2"),
-    Row("D10", UNANSWERED, "failed", this_task & retryable & this_attempt & ~attempts_left, S.CANCELLING, keep, retract(TaskOutcome.UNDELIVERED), "Rule 2"),
-    Row("D11", UNANSWERED, "failed", this_task & ~retryable, S.IDLE, keep, then(forsake, let_go, quiet, SAY[TaskOutcome.REFUSED]), "the trainer will never run it"),
+    Row("D9",  UNANSWERED, "failed", this_task & no_payload & this_attempt & attempts_left & ~kept, S.OFFERING, another, [OFFER, ask_later], "Rule 2"),
+    Row("D26", UNANSWERED, "failed", this_task & no_payload & this_attempt & attempts_left & kept, S.OFFERING, another, [offer_payload, OFFER, ask_later], "Rule 2"),
+    Row("D10", UNANSWERED, "failed", this_task & no_payload & this_attempt & ~attempts_left, S.CANCELLING, keep, retract(TaskOutcome.UNDELIVERED), "Rule 2"),
+    Row("D27", UNANSWERED, "failed", this_task & ~no_payload & busy & this_attempt, S.ASKING, keep, [ask_later], "it has no room yet; the budget says how long that may last"),
+    Row("D11", UNANSWERED, "failed", this_task & ~no_payload & ~busy, S.IDLE, keep, then(forsake, let_go, quiet, SAY[TaskOutcome.REFUSED]), "the trainer will never run it"),
     # its result
     Row("D12", OUT,        "result", ~fetches, S.IDLE, keep, then(quiet, let_go, SAY[TaskOutcome.RESULT]), "Rule 3"),
     Row("D13", OUT,        "result", fetches, S.FETCHING, keep, then(quiet, let_go), "Rule 3; the host is a receiver itself"),
-    Row("D14", S.FETCHING, "arrived", this_task, S.IDLE, keep, [SAY[TaskOutcome.RESULT]], "the result is here"),
-    Row("D15", S.FETCHING, "missing", this_task, S.IDLE, keep, [SAY[TaskOutcome.RESULT_LOST]], "accepted, but it cannot be had"),
+    Row("D14", S.FETCHING, "arrived", this_task & own_receiver, S.IDLE, keep, [here, SAY[TaskOutcome.RESULT]], "the result is here"),
+    Row("D15", S.FETCHING, "missing", this_task & own_receiver, S.IDLE, keep, [SAY[TaskOutcome.RESULT_LOST]], "accepted, but it cannot be had"),
     Row("D16", OUT,        "exhausted", always, S.IDLE, keep, then(quiet, let_go, SAY[TaskOutcome.RESULT_LOST]), "the trainer published it as often as it may, and nothing came"),
     # time
     Row("D17", UNANSWERED, "retry", always, S.ASKING, keep, [STATUS, ask_later], "Rule 2"),
@@ -165,9 +171,9 @@ DELIVERY = Machine(
     Ignore("reserved", (S.IDLE, S.WAITING, S.FETCHING, S.CANCELLING), "known already, or too late"),
     Ignore("unknown", S.ASKING, "another task's answer", ~this_task),
     Ignore("unknown", (S.IDLE, S.OFFERING, S.WAITING, S.FETCHING, S.CANCELLING), "an answer to an earlier question"),
-    Ignore("failed", UNANSWERED, "another task's answer, or an earlier offer's", ~this_task | (retryable & ~this_attempt)),
+    Ignore("failed", UNANSWERED, "another task's answer, or an earlier offer's", ~this_task | ((no_payload | busy) & ~this_attempt)),
     Ignore("failed", (S.IDLE, S.WAITING, S.FETCHING, S.CANCELLING), "an answer to an earlier offer"),
-    Ignore(("arrived", "missing"), S.FETCHING, "another task's result", ~this_task),
+    Ignore(("arrived", "missing"), S.FETCHING, "another task's result, or another receiver's", ~(this_task & own_receiver)),
     Ignore(("arrived", "missing"), (S.IDLE, *OUT, S.CANCELLING), "nobody is waiting for it"),
     Ignore("retry", (S.IDLE, S.WAITING, S.FETCHING), "nothing is unanswered"),
     Ignore("silence", (S.IDLE, S.FETCHING, S.CANCELLING), "no wait is under way"),

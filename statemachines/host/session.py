@@ -4,13 +4,14 @@ Rule 1.  A launched trainer is spawned and says HELLO; an attached one is opened
          that it took the session in, credentials included.
 Rule 2.  A HELLO that does not match fails the launch only if it could have come from our own trainer: a wrong rank may still be
          followed by the right one.
-Rule 3.  Losing the link is not losing the session: a HELLO that names the epoch, or a repeated SESSION_OPEN, resumes it.
+Rule 3.  Losing the link is not losing the session: a HELLO that names the epoch, or a SESSION_OPEN that says so, resumes it. A
+         trainer that begins anew although it was given tasks has lost them: that is a loss, not a resumption.
 Rule 4.  A trainer that is in a lower session may be superseded: open above the epoch that it names. Whether to retry is said by
          the trainer, not guessed.
 Rule 5.  SHUTDOWN and ABORT are repeated until they are answered. While an accepted source is live the session stays, its heartbeats
          are answered, and its lease is armed.
 Rule 6.  Every way to the end is the same way: the task's outcome, the sources' fate, the lease, the link, the process; then one
-         SESSION_ENDED, when nothing is left. The first verdict stays, except that an abort overrides an end in order.
+         SESSION_ENDED, when nothing is left. The first verdict stays, except that an abort or a loss overrides an end in order.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from troth.spec.core import CloseLink, OpenLink
-from troth.spec.emits import cancel_timer, deliver, each, effect, send, set_timer, signal
+from troth.spec.emits import Firing, cancel_timer, deliver, each, effect, send, set_timer, signal
 from troth.spec.guards import always, atom
 from troth.spec.machine import SAME, Ignore, Machine, Refuse, Row, keep
 from troth.spec.messages import (
@@ -36,7 +37,8 @@ from troth.spec.messages import (
     Shutdown,
     Verdict,
 )
-from troth.statemachines.host.process import GONE
+from troth.statemachines.host.delivery import ACTIVE
+from troth.statemachines.host.process import GONE, ProcessState
 from troth.statemachines.shared.words import CONTROL, SUPERVISOR, event_epoch, is_, own, own_epoch, then
 
 
@@ -83,7 +85,7 @@ def open_above(data: HostSessionData, event: Any) -> HostSessionData:
 
 def _end(verdict: Verdict) -> Any:
     def write(data: HostSessionData, event: Any) -> HostSessionData:  # noqa: ARG001
-        overrides = verdict is Verdict.ABORTED and data.verdict is Verdict.STOPPED
+        overrides = verdict in (Verdict.ABORTED, Verdict.LOST) and data.verdict is Verdict.STOPPED
         return evolve(data, verdict=verdict) if data.verdict is Verdict.NONE or overrides else data
 
     write.__name__ = f"verdict_{verdict.name.lower()}"
@@ -97,26 +99,34 @@ verdict_timeout = _end(Verdict.TIMEOUT)
 verdict_lost = _end(Verdict.LOST)
 verdict_aborted = _end(Verdict.ABORTED)
 
+
+def stuck(firing: Firing) -> bool:
+    """Whether the process survived everything."""
+    return bool(firing.view.process.state is ProcessState.STUCK)
+
+
 launched = atom("launched", of=lambda view, event: view.config.launched)
 matching = atom("matching", of=lambda view, event: event.claim is Claim.MATCHING)
 wrong_rank = atom("wrong_rank", of=lambda view, event: event.claim is Claim.WRONG_RANK)
 fresh = atom("fresh", of=lambda view, event: event.epoch == 0)
 current = atom("current", of=lambda view, event: event.epoch == view.own.data.epoch)
-at_least = atom("at_least", of=lambda view, event: event.epoch >= view.own.data.epoch)
+answers_this = atom("answers_this", of=lambda view, event: event.opened == view.own.data.epoch)
+untouched = atom("untouched", reads=["delivery"], of=lambda view, event: view.delivery.data.seq == 0)
 proven = atom("proven", of=lambda view, event: event.proven)
 retryable = atom("retryable", of=lambda view, event: event.retry)
 process_gone = atom("process_gone", reads=["process"], of=lambda view, event: view.process.state in GONE)
-clean = atom("idle", reads=["delivery"], of=lambda view, event: view.delivery.state.name == "IDLE")
+task_out = atom("task_out", reads=["delivery"], of=lambda view, event: view.delivery.state in ACTIVE)
 
 HELLO_ACCEPTED = send(CONTROL, HelloAccepted, epoch=own_epoch)
 REJECT = send(CONTROL, HelloRejected, epoch=event_epoch, retry=is_(False))
 REJECT_RETRY = send(CONTROL, HelloRejected, epoch=event_epoch, retry=is_(True))
 CONFIRM = send(CONTROL, SessionConfirmed, epoch=own_epoch)
-OPEN = send(CONTROL, SessionOpen, epoch=own_epoch)
+OPEN = send(CONTROL, SessionOpen, epoch=own_epoch, host=lambda f: f.view.config.instance, resume=is_(False))
+RESUME = send(CONTROL, SessionOpen, epoch=own_epoch, host=lambda f: f.view.config.instance, resume=is_(True))
 SHUTDOWN = send(CONTROL, Shutdown, epoch=own_epoch)
 ABORT = send(CONTROL, Abort, epoch=own_epoch)
 STARTED = send(SUPERVISOR, SessionStarted, launch=lambda f: f.view.config.launch)
-ENDED = send(SUPERVISOR, SessionEnded, launch=lambda f: f.view.config.launch, verdict=own("verdict"))
+ENDED = send(SUPERVISOR, SessionEnded, launch=lambda f: f.view.config.launch, verdict=own("verdict"), stuck=stuck)
 
 listen = effect("open link", lambda _f: OpenLink(CONTROL))
 hang_up = effect("close link", lambda _f: CloseLink(CONTROL))
@@ -124,6 +134,7 @@ again = set_timer("again", "open_retry_s")
 quiet = [cancel_timer("session"), cancel_timer("again")]
 stop_process = signal("process", "stop")
 resume = signal("delivery", "retry")
+life = signal("lease", "life")
 check = signal("session", "check")
 drop_all = [signal("delivery", "end"), signal("acceptance", "cancel", key=each), signal("source", "release", key=each)]
 lose_all = [signal("delivery", "end"), signal("acceptance", "lose", key=each), signal("source", "release", key=each)]
@@ -142,26 +153,29 @@ SESSION = Machine(
     Row("H5",  S.LAUNCHING, "hello", ~matching & ~wrong_rank, S.CLOSING, verdict_refused, then(REJECT, stop_process, wind_up), "Rule 2"),
     Row("H6",  S.LAUNCHING, "hello", matching & ~fresh, SAME, keep, [REJECT], "it wants back into a session that is not this launch's"),
     Row("H7",  S.GREETED,  "hello", matching & (fresh | current), SAME, keep, [HELLO_ACCEPTED], "said again, answered again"),
-    Row("H8",  S.GREETED,  "hello", ~(matching & (fresh | current)), SAME, keep, [REJECT], "the launch has its trainer; this is not it"),
+    Row("H8",  S.GREETED,  "hello", ~(matching & (fresh | current)) & ~(~matching & wrong_rank), SAME, keep, [REJECT], "the launch has its trainer; this is not it"),
+    Row("H50", S.GREETED,  "hello", ~matching & wrong_rank, SAME, keep, [REJECT_RETRY], "Rule 2"),
     Row("H9",  S.GREETED,  "ready", current & proven, S.READY, keep, then(CONFIRM, quiet, signal("lease", "grant"), STARTED), "Rule 1"),
     Row("H10", S.GREETED,  "ready", current & ~proven, S.CLOSING, verdict_refused, then(REJECT, stop_process, wind_up), "Rule 1: the credentials did not arrive"),
-    Row("H11", BOUND,      "ready", current, SAME, keep, [CONFIRM], "said again, answered again"),
+    Row("H11", BOUND,      "ready", current, SAME, keep, [CONFIRM, life], "said again, answered again"),
     Row("H12", S.OPENING,  "link_up", always, SAME, keep, [OPEN, again], "Rule 1"),
     Row("H13", S.OPENING,  "retry", always, SAME, keep, [OPEN, again], "SESSION_OPEN or its answer was lost"),
     Row("H14", S.OPENING,  "accepted", current, S.READY, keep, then(quiet, signal("lease", "grant"), STARTED), "Rule 1"),
-    Row("H15", S.OPENING,  "rejected", retryable & at_least, SAME, open_above, [OPEN, again], "Rule 4"),
-    Row("H16", S.OPENING,  "rejected", ~retryable, S.CLOSING, verdict_refused, wind_up, "Rule 4: it is ending"),
+    Row("H15", S.OPENING,  "rejected", retryable & answers_this, SAME, open_above, [OPEN, again], "Rule 4"),
+    Row("H16", S.OPENING,  "rejected", ~retryable & answers_this, S.CLOSING, verdict_refused, wind_up, "Rule 4: it is ending"),
     Row("H17", UNREADY,    "silence", always, S.CLOSING, verdict_timeout, then(stop_process, wind_up), "no trainer came in time"),
     Row("H18", UNREADY,    "gone", always, S.CLOSING, verdict_lost, wind_up, "the process ended before it joined"),
     # keeping it
-    Row("H19", BOUND,      "hello", matching & current, SAME, keep, [HELLO_ACCEPTED, resume], "Rule 3"),
+    Row("H19", BOUND,      "hello", matching & current & ~fresh, SAME, keep, [HELLO_ACCEPTED, life, resume], "Rule 3"),
+    Row("H51", BOUND,      "hello", matching & fresh & untouched, SAME, keep, [HELLO_ACCEPTED], "Rule 3: its init() is tried again, and nothing was given to it yet"),
     Row("H20", S.ABORTING, "hello", matching & current, SAME, keep, [ABORT], "it has not heard yet"),
-    Row("H21", LIVE,       "hello", ~(matching & current), SAME, keep, [REJECT], "another session, or another process"),
+    Row("H21", BOUND,      "hello", ~(matching & current & ~fresh) & ~(matching & fresh & untouched), SAME, keep, [REJECT], "Rule 3: another session, or one that was lost"),
+    Row("H52", S.ABORTING, "hello", ~(matching & current), SAME, keep, [REJECT], "it is ending"),
     Row("H22", (S.IDLE, S.OPENING, *OVER), "hello", always, SAME, keep, [REJECT], "there is no launch to join"),
-    Row("H23", BOUND,      "link_up", ~launched, SAME, keep, [OPEN], "Rule 3"),
+    Row("H23", BOUND,      "link_up", ~launched, SAME, keep, [RESUME], "Rule 3"),
     Row("H24", S.ABORTING, "link_up", ~launched, SAME, keep, [ABORT], "it has not heard yet"),
-    Row("H25", BOUND,      "accepted", current, SAME, keep, [resume], "Rule 3: resumed, so what was unanswered is asked again"),
-    Row("H26", BOUND,      "rejected", ~retryable, S.CLOSING, verdict_lost, then(lose_all, stop_process, wind_up), "the trainer is no longer in this session"),
+    Row("H25", BOUND,      "accepted", current, SAME, keep, [life, resume], "Rule 3: resumed, so what was unanswered is asked again"),
+    Row("H26", BOUND,      "rejected", ~retryable & answers_this, S.CLOSING, verdict_lost, then(lose_all, stop_process, wind_up), "the trainer is no longer in this session"),
     Row("H27", LIVE,       "message", current, SAME, keep, [deliver], "Rule 5: it is heard while anything depends on it"),
     # ending it
     Row("H28", S.READY,    "close", always, S.DRAINING, verdict_stopped, [SHUTDOWN, again, set_timer("session", "drain_limit_s")], "Rule 5"),
@@ -176,10 +190,11 @@ SESSION = Machine(
     Row("H37", S.READY,    "ended", always, S.CLOSING, verdict_ended, then(lose_all, signal("process", "leave"), wind_up), "the trainer closed by itself"),
     Row("H38", S.DRAINING, "ended", always, S.CLOSING, keep, then(lose_all, signal("process", "leave"), wind_up), "Rule 5: drained"),
     Row("H39", S.ABORTING, "ended", always, S.CLOSING, keep, wind_up, "it was closing anyway"),
+    Row("H53", UNREADY,    "lost", always, S.CLOSING, verdict_lost, then(stop_process, wind_up), "the launch has no guardian any more"),
     Row("H40", BOUND,      "lost", always, S.CLOSING, verdict_lost, then(lose_all, stop_process, wind_up), "the lease has expired"),
     Row("H41", S.ABORTING, "lost", always, S.CLOSING, keep, wind_up, "it will not answer any more"),
-    Row("H42", BOUND,      "gone", ~clean, S.CLOSING, verdict_lost, then(lose_all, wind_up), "the process died with a task"),
-    Row("H43", BOUND,      "gone", clean, S.CLOSING, verdict_ended, then(lose_all, wind_up), "the script ended without shutdown()"),
+    Row("H42", BOUND,      "gone", task_out, S.CLOSING, verdict_lost, then(lose_all, wind_up), "the process died with a task"),
+    Row("H43", BOUND,      "gone", ~task_out, S.CLOSING, verdict_ended, then(lose_all, wind_up), "the script ended without shutdown()"),
     Row("H44", S.ABORTING, "gone", always, S.CLOSING, keep, wind_up, "nothing is left to answer"),
     Row("H45", S.DRAINING, "silence", always, S.CLOSING, keep, then(lose_all, stop_process, wind_up), "it did not drain in time"),
     Row("H46", S.ABORTING, "silence", always, S.CLOSING, keep, wind_up, "it does not answer"),
@@ -198,8 +213,8 @@ SESSION = Machine(
     Ignore("retry", (S.IDLE, *LAUNCH, S.READY, *OVER), "nothing is unanswered"),
     Ignore("accepted", (S.OPENING, *BOUND), "another session's", ~current),
     Ignore("accepted", (S.IDLE, *LAUNCH, S.ABORTING, *OVER), "nobody is waiting for it"),
-    Ignore("rejected", S.OPENING, "an answer to an earlier open", retryable & ~at_least),
-    Ignore("rejected", BOUND, "an answer to an earlier open", retryable),
+    Ignore("rejected", S.OPENING, "an answer to an earlier open", ~answers_this),
+    Ignore("rejected", BOUND, "an answer to an earlier open", ~(~retryable & answers_this)),
     Ignore("rejected", (S.IDLE, *LAUNCH, S.ABORTING, *OVER), "nobody is waiting for it"),
     Ignore("message", (S.IDLE, *UNREADY, *OVER), "not in a session"),
     Ignore("message", LIVE, "another session's: it changes nothing", ~current),
@@ -216,7 +231,7 @@ SESSION = Machine(
     Refuse("start", (*UNREADY, *LIVE, S.CLOSING), "a host starts one session in its life"),
     Refuse(("draining", "ended", "aborted"), (S.IDLE, *UNREADY, *OVER), "the gate lets nothing through here"),
     Refuse("check", (S.IDLE, *UNREADY, *LIVE), "only an ending session asks what is left"),
-    Refuse("lost", (S.IDLE, *UNREADY), "there is no lease yet"),
+    Refuse("lost", S.IDLE, "there is nothing to lose yet"),
     Refuse("gone", S.IDLE, "there is no process yet"),
     ],
 )

@@ -1,10 +1,12 @@
 """The calls: who is waiting in the API, and what they are told.
 
 Rule 1.  A call returns once. Whatever decides its outcome says ``done``; if nobody waits any more, nothing happens.
-Rule 2.  One caller a kind: a second thread in the same call is told so at once, and the first is not disturbed.
+Rule 2.  One caller a kind, and for ``send`` a task: a second thread in the same call is told so at once, and the first is not
+         disturbed. An outcome is told to the caller whom it is about, never to one that waits for another task.
 Rule 3.  A caller that gives up is forgotten; what it asked for goes on.
 
-The family is keyed by the kind of call; its number is the caller's own, given back in ``Resolve``.
+The family is keyed by the kind of call, ``send`` by kind and task (``send/3``); its number is the caller's own, given back in
+``Resolve``.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from troth.spec.core import Effect, Resolve
+from troth.spec.core import Effect, Key, Resolve
 from troth.spec.emits import Firing, effect
 from troth.spec.guards import always, atom
 from troth.spec.machine import Family, Ignore, Machine, Refuse, Row, keep
@@ -47,15 +49,20 @@ same_call = atom("same_call", of=lambda view, event: view.own.data.number == eve
 
 
 def _resolve(firing: Firing) -> Effect:
-    return Resolve(str(firing.key), firing.data.number, firing.event.outcome, firing.event.value)
+    return Resolve(kind_of(firing.key), firing.data.number, firing.event.outcome, firing.event.value)
 
 
 def _given_up(firing: Firing) -> Effect:
-    return Resolve(str(firing.key), firing.data.number, Outcome.CANCELLED)
+    return Resolve(kind_of(firing.key), firing.data.number, Outcome.CANCELLED)
 
 
-CALLS_LIMIT = 8
-"""Kinds of call that can wait at the same time; every party has fewer."""
+def kind_of(key: Key) -> str:
+    """The kind of call that a key is about."""
+    return str(key).partition("/")[0]
+
+
+CALLS_LIMIT = 1024
+"""Calls that can wait at the same time: a kind each, and a thread in ``send`` for every task that is remembered."""
 
 # fmt: off
 CALLS = Machine(

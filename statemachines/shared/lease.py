@@ -8,7 +8,8 @@ Rule 4.  A peer whose process is known to live is unresponsive, not lost: it is 
          to fail.
 Rule 5.  A lease lasts as long as this side depends on the peer, draining included; and the verdict is written once.
 
-Detection: timeout + 2 intervals + one delay after the last message, or the unresponsive limit where Rule 4 applies.
+Detection: timeout + 2 intervals + one delay after the last message; a stalled transfer adds its stall, and where Rule 4 applies
+the unresponsive limit follows.
 A trainer beats; a host answers each beat. Terms come from the host's handshake, never from local settings.
 """
 
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from troth.spec.emits import Firing, cancel_timer, send, set_timer, signal
+from troth.spec.emits import cancel_timer, send, set_timer, signal
 from troth.spec.guards import always, atom
 from troth.spec.machine import SAME, Ignore, Machine, Row, keep
 from troth.spec.messages import Heartbeat
@@ -86,13 +87,9 @@ def lease(
     Ignore(("life", "progress", "end"), S.UNARMED, "no session yet, so nothing to judge"),
     Ignore(("life", "progress", "end", "grant"), S.EXPIRED, "Rule 5: the verdict is written once"),
     Ignore(("life", "progress", "end"), S.RELEASED, "Rule 5: nobody depends on the peer any more"),
-    Ignore(("silence", "beat"), (S.UNARMED, *OVER), "its timer was stopped; a firing that was under way means nothing"),
+    Ignore("silence", (S.UNARMED, *OVER), "its timer was stopped; a firing that was under way means nothing"),
+    Ignore("beat", (S.UNARMED, *OVER), "no lease, no beat"),
     ]
     # fmt: on
     timers = ("lease", "beat") if beats else ("lease",)
     return Machine("lease", LeaseState, initial=S.UNARMED, final={S.EXPIRED}, timers=timers, rows=rows, ignore=ignore)
-
-
-def silent(firing: Firing) -> bool:
-    """Whether this side has given its peer up, for observations."""
-    return bool(firing.view.lease.state is S.EXPIRED)

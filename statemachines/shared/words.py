@@ -20,7 +20,8 @@ CONTROL = "control"
 DATA = "data"
 """The links between a payload's source and its receivers."""
 RECEIVERS = "receivers"
-"""The local link from a party to the receivers of a payload: its own, or all that a task declares."""
+"""The local link from a party to the receivers of a payload: its own, or all that a task declares. Whoever drives the party makes one
+``Receiver`` a FETCH_PAYLOAD and receiver."""
 SUPERVISOR = "supervisor"
 """The local link between a host and its supervisor."""
 

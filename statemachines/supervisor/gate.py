@@ -79,6 +79,7 @@ def free_number(firing: Firing) -> Free:
 
 persistent = atom("persistent", of=lambda view, event: view.config.persistent)
 this_launch = atom("this_launch", of=lambda view, event: event.launch == view.own.data.launch)
+has_result = atom("has_result", of=lambda view, event: event.outcome is TaskOutcome.RESULT)
 room = atom("room", reads=["launches"], of=lambda view, event: len(view.launches) < view.config.limits.launches_limit)
 trainer_open = atom(
     "trainer_open", reads=["launches"], of=lambda view, event: view.launches[view.own.data.launch].state is LaunchState.OPEN
@@ -111,6 +112,7 @@ STOP = send(HOSTS, StopTask, launch=own("launch"))
 find = signal("gate", "found", event=free_number)
 launch = signal("launches", "launch", key=_current)
 close = signal("launches", "close", key=_previous)
+retain = signal("launches", "retain", key=_previous)
 report = done("execute", lambda f: OUTCOMES[f.event.outcome])
 
 # fmt: off
@@ -121,7 +123,9 @@ GATE = Machine(
     # starting
     Row("G1",  S.NEW,      "start", persistent,  S.STARTING, keep, [find], "Rule 2"),
     Row("G2",  S.NEW,      "start", ~persistent, S.IDLE, keep, [done("start", Outcome.OK)], "Rule 2: launched when there is a task"),
-    Row("G3",  (S.IDLE, *BUSY), "start", always, SAME, keep, [done("start", Outcome.OK)], "started already"),
+    Row("G3",  S.IDLE,     "start", ~persistent | trainer_open, SAME, keep, [done("start", Outcome.OK)], "started already"),
+    Row("G26", S.IDLE,     "start", persistent & ~trainer_open, SAME, keep, [done("start", Outcome.LOST)], "Rule 2"),
+    Row("G27", BUSY,       "start", always, SAME, keep, [done("start", Outcome.OK)], "started already"),
     Row("G4",  (S.STARTING, S.LAUNCHING), "found", always, SAME, use_free, [launch], "a free number"),
     Row("G5",  S.STARTING, "started", always, S.IDLE, keep, [done("start", Outcome.OK)], "Rule 2"),
     Row("G6",  S.STARTING, "ended", this_launch, S.NEW, lose_launch, [done("start", Outcome.FAILED)], "the start may be tried again"),
@@ -134,7 +138,8 @@ GATE = Machine(
     Row("G12", S.LAUNCHING, "started", always, S.RUNNING, keep, [EXECUTE], "Rule 2"),
     Row("G13", S.LAUNCHING, "ended",  this_launch, S.IDLE, lose_launch, [done("execute", Outcome.FAILED)], "Rule 2"),
     Row("G14", S.RUNNING,  "task_ended", this_launch & persistent,  S.IDLE, keep, [report], "Rule 1"),
-    Row("G15", S.RUNNING,  "task_ended", this_launch & ~persistent, S.IDLE, lose_launch, [report, close], "Rule 2: closed, and kept for its source"),
+    Row("G15", S.RUNNING,  "task_ended", this_launch & ~persistent & has_result,  S.IDLE, lose_launch, [report, retain], "Rule 2: kept for its source"),
+    Row("G28", S.RUNNING,  "task_ended", this_launch & ~persistent & ~has_result, S.IDLE, lose_launch, [report, close], "Rule 2: there is nothing to keep it for"),
     Row("G16", S.RUNNING,  "ended",   this_launch, S.IDLE, lose_launch, [done("execute", Outcome.LOST)], "the trainer is gone"),
     # given up
     Row("G17", S.RUNNING,  "cancel", ~waited_for, SAME, keep, [STOP], "the host says what became of it"),

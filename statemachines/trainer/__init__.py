@@ -16,7 +16,7 @@ from troth.spec.emits import signal
 from troth.spec.engine import PartyCore
 from troth.spec.party import Party, To, call_cancelled, called, happened, received, timer
 from troth.spec.views import View
-from troth.statemachines.shared.calls import CALLS
+from troth.statemachines.shared.calls import CALLS, kind_of
 from troth.statemachines.shared.lease import LeaseState, lease
 from troth.statemachines.shared.source import SourceState, source
 from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS, Deployment, by_effect, by_key, by_seq, to
@@ -44,6 +44,16 @@ def _host_lives(view: Any, _event: Any) -> bool:
 
 def _its_task(view: View, _event: Any) -> int:
     return int(view.intake.data.current)
+
+
+def _sending(view: View, _event: Any) -> str:
+    return f"send/{view.intake.data.current}"
+
+
+def _sender(view: View, event: Any) -> str:
+    """The send() of that number; of the task that the user holds, where there is none."""
+    found = (str(key) for key, slot in view.calls.items() if kind_of(key) == "send" and slot.data.number == event.number)
+    return next(found, _sending(view, event))
 
 
 def _by_receiver(_view: View, event: Any) -> tuple[int, int]:
@@ -84,8 +94,8 @@ TRAINER = Party(
         called("receive", To("calls", "wait", to("receive")), To("intake", "receive")),
         call_cancelled("receive", To("calls", "cancel", to("receive")), To("intake", "given_up")),
         called("take", To("intake", "take")),
-        called("send", To("calls", "wait", to("send")), To("publication", "send", _its_task), payload=m.SendArguments),
-        call_cancelled("send", To("calls", "cancel", to("send"))),
+        called("send", To("calls", "wait", _sending), To("publication", "send", _its_task), payload=m.SendArguments),
+        call_cancelled("send", To("calls", "cancel", _sender)),
         called("shutdown", To("calls", "wait", to("shutdown")), To("session", "leave")),
         call_cancelled("shutdown", To("calls", "cancel", to("shutdown"))),
         called("log", To("session", "log")),
@@ -108,8 +118,8 @@ TRAINER = Party(
         # receivers of results, and its own receiver of task payloads
         received(m.PayloadHeld, To("source", "held", _by_receiver), link=DATA, gate=_gate),
         received(m.PayloadAbandoned, To("source", "abandoned", _by_receiver), link=DATA, gate=_gate),
-        received(m.PayloadArrived, To("ledger", "arrived", by_seq), link=RECEIVERS),
-        received(m.PayloadLost, To("ledger", "missing", by_seq), link=RECEIVERS),
+        received(m.PayloadArrived, To("ledger", "arrived", by_seq), link=RECEIVERS, gate=_gate),
+        received(m.PayloadLost, To("ledger", "missing", by_seq), link=RECEIVERS, gate=_gate),
         happened(core.TransferProgressed("result", (1, 0)), To("source", "progress", by_key), To("lease", "progress")),
         happened(core.TransferEnded("result", (1, 0), core.TransferOutcome.COMPLETE), To("source", "ended", by_key)),
         # time and the world
@@ -132,8 +142,8 @@ TRAINER = Party(
         "session_over": lambda view: view.session.state in (TrainerSessionState.ABORTED, TrainerSessionState.CLOSED),
         "closed": lambda view: view.session.state is TrainerSessionState.CLOSED,
         "epoch": lambda view: view.session.data.epoch,
-        "queued": lambda view: view.ledger.count(LedgerState.QUEUED),
-        "held": lambda view: view.ledger.count(LedgerState.DELIVERED, LedgerState.PUBLISHING),
+        "waiting_tasks": lambda view: view.ledger.count(LedgerState.QUEUED, LedgerState.HANDED),
+        "held_tasks": lambda view: view.ledger.count(LedgerState.DELIVERED, LedgerState.PUBLISHING),
         "ledger_size": lambda view: len(view.ledger),
         "highest": lambda view: view.intake.data.highest,
         "publishing": lambda view: view.publication.count(*BUSY),

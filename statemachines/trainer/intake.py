@@ -50,6 +50,8 @@ class IntakeData:
     """The one whose reservation failed and may be made again."""
     current: int = 0
     """The one that the user holds."""
+    superseded: bool = False
+    """What the user holds is a task of a session that is gone."""
 
 
 def raise_floor(data: IntakeData, event: Any) -> IntakeData:
@@ -79,12 +81,12 @@ def raise_evicted(data: IntakeData, event: Any) -> IntakeData:
 
 def hold(data: IntakeData, event: Any) -> IntakeData:
     """The user has it now."""
-    return evolve(data, current=event.seq)
+    return evolve(data, current=event.seq, superseded=False)
 
 
 def forget(data: IntakeData, event: Any) -> IntakeData:  # noqa: ARG001
-    """A new session counts from the start."""
-    return IntakeData()
+    """A new session counts from the start; what the user still holds has no number in it."""
+    return IntakeData(superseded=data.superseded or data.current > 0)
 
 
 def below_floor(firing: Firing) -> Keys:
@@ -104,6 +106,7 @@ def handed(firing: Firing) -> Key:
     return found
 
 
+not_passed = atom("not_passed", of=lambda view, event: event.seq >= view.own.data.highest)
 above_floor = atom("above_floor", of=lambda view, event: event.seq > view.own.data.floor)
 raises_floor = atom("raises_floor", of=lambda view, event: event.floor > view.own.data.floor)
 queued = atom("queued", reads=["ledger"], of=lambda view, event: view.ledger.first(LedgerState.QUEUED) is not None)
@@ -137,6 +140,7 @@ cancel = signal("ledger", "cancel", key=event_seq)
 take = signal("ledger", "take", key=handed)
 put_back = signal("ledger", "put_back", key=handed)
 nothing_to_take = effect("resolve take NOTHING", lambda f: Resolve("take", f.event.number, Outcome.NOTHING))
+take_again = effect("resolve take TASK", lambda f: Resolve("take", f.event.number, Outcome.TASK, f.data.current))
 task_cancelled = send(CONTROL, TaskCancelled, epoch=session_epoch, seq=event_seq)
 
 # fmt: off
@@ -146,7 +150,7 @@ INTAKE = Machine(
     Row("I1",  BOTH, "offer", raises_floor,  SAME, raise_floor, [stop_below, offer], "Rule 3"),
     Row("I2",  BOTH, "offer", ~raises_floor, SAME, same, [offer], "nothing new is given up"),
     Row("I3",  BOTH, "reserved", always, SAME, pass_by, [], "Rule 1"),
-    Row("I4",  BOTH, "skipped", always,  SAME, pass_by, [], "Rule 1: cancelled before it came, so it may not come any more"),
+    Row("I4",  BOTH, "skipped", not_passed, SAME, pass_by, [], "Rule 1: cancelled before it came, so it may not come any more"),
     Row("I5",  BOTH, "failed", always,   SAME, offer_again, [], "Rule 2"),
     Row("I6",  BOTH, "evicted", always,  SAME, raise_evicted, [], "Rule 1"),
     Row("I7",  BOTH, "receive", queued,  SAME, same, [hand], "Rule 4"),
@@ -154,7 +158,9 @@ INTAKE = Machine(
     Row("I9",  BOTH, "receive", ~queued & ~open_ & begun, SAME, same, [done("receive", verdict_outcome)], "no task will come"),
     Row("I10", BOTH, "queued", awaited, SAME, same, [hand], "somebody is waiting for it"),
     Row("I11", BOTH, "take", handed_to_caller,  SAME, same, [take], "committed by the thread that uses it"),
-    Row("I12", BOTH, "take", ~handed_to_caller, SAME, same, [nothing_to_take], "it was cancelled on the way: receive again"),
+    Row("I12", S.IDLE, "take", ~handed_to_caller, SAME, same, [nothing_to_take], "it was cancelled on the way: receive again"),
+    Row("I18", S.WORKING, "take", ~handed_to_caller & ~unsent, SAME, same, [nothing_to_take], "it was cancelled on the way: receive again"),
+    Row("I19", S.WORKING, "take", ~handed_to_caller & unsent, SAME, same, [take_again], "Rule 4: the task that the user holds already"),
     Row("I13", BOTH, "given_up", handed_to_caller, SAME, same, [put_back], "not taken, so not begun: the next caller gets it"),
     Row("I14", BOTH, "taken", always, S.WORKING, hold, [], "the user holds it"),
     Row("I15", BOTH, "cancel", above_floor,  SAME, raise_floor_to_it, [stop_below, cancel, task_cancelled], "Rule 3"),
@@ -164,6 +170,7 @@ INTAKE = Machine(
     ignore=[
     Ignore("receive", S.IDLE, "the caller waits", ~queued & open_),
     Ignore("receive", S.WORKING, "the caller waits", ~queued & open_ & ~unsent),
+    Ignore("skipped", BOTH, "Rule 1: it is passed already", ~not_passed),
     Ignore("queued", BOTH, "it waits in the queue", ~awaited),
     Ignore("given_up", BOTH, "nothing had been handed to this caller", ~handed_to_caller),
     ],

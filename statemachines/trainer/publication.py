@@ -6,24 +6,26 @@ Rule 2.  An answer that did not come is asked for before anything is sent again.
          any more, so the next one may be sent; after the last one the host says REJECTED instead.
 Rule 3.  Acceptance is what the host says, in answer to a result or to a question. That bytes were fetched proves nothing.
 Rule 4.  An accepted result is served until every receiver is done, then settled with its outcome; the notice is repeated until the
-         host has noted it.
-Rule 5.  ABORT ends everything at once, the notice too. A cancel ends what is not settled yet.
+         host has noted it. Only then does send() return, so that a script that ends after it has lost nothing.
+Rule 5.  ABORT ends everything at once, the notice too; a result whose receivers are done is accepted all the same. A cancel ends
+         what is not settled yet.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
 from attrs import evolve, frozen
 
-from troth.spec.emits import Firing, Keys, cancel_timer, send, set_timer, signal
+from troth.spec.emits import Firing, Forward, Keys, cancel_timer, send, set_timer, signal
 from troth.spec.guards import always, atom
 from troth.spec.machine import SAME, Family, Ignore, Machine, Refuse, Row, keep
-from troth.spec.messages import Outcome, ResultReady, ResultSourceSettled, ResultStatus
+from troth.spec.messages import Done, Outcome, ResultReady, ResultSourceSettled, ResultStatus
 from troth.statemachines.shared.source import DONE as SOURCE_DONE
-from troth.statemachines.shared.source import SourceState
-from troth.statemachines.shared.words import CONTROL, done, is_, own, own_key, session_epoch
+from troth.statemachines.shared.source import SourceState, offered
+from troth.statemachines.shared.words import CONTROL, is_, own, own_key, session_epoch
 from troth.statemachines.trainer.ledger import LedgerState
 
 
@@ -43,7 +45,6 @@ class PublicationState(Enum):
 S = PublicationState
 OPEN = (S.SENDING, S.ASKING)
 BUSY = (*OPEN, S.ACCEPTED, S.SETTLING)
-NOTED = (S.SETTLING, S.SETTLED)
 TERMINAL = (S.SETTLED, S.REJECTED, S.CANCELLED)
 
 
@@ -97,7 +98,12 @@ def _all(view: Any, *states: SourceState) -> bool:
 
 
 held = atom("held", reads=["ledger"], of=lambda view, event: view.ledger[view.key].state is LedgerState.DELIVERED)
-revoked = atom("revoked", reads=["ledger"], of=lambda view, event: view.ledger[view.key].state is LedgerState.CANCELLED)
+revoked = atom(
+    "revoked",
+    reads=["ledger"],
+    of=lambda view, event: view.key > 0 and view.ledger[view.key].state in (LedgerState.CANCELLED, LedgerState.ABSENT),
+)
+superseded = atom("superseded", reads=["intake"], of=lambda view, event: view.intake.data.superseded)
 over = atom("over", reads=["session"], of=lambda view, event: view.session.state.name in {"PASSIVE", "DRAINING", "ABORTED", "CLOSED"})
 inline = atom("inline", of=lambda view, event: event.payload.inline)
 same_content = atom("same_content", of=lambda view, event: event.payload.content == 0)
@@ -112,15 +118,15 @@ READY = send(CONTROL, ResultReady, epoch=session_epoch, seq=own_key, attempt=own
 STATUS = send(CONTROL, ResultStatus, epoch=session_epoch, seq=own_key, attempt=own("attempt"))
 SETTLED = send(CONTROL, ResultSourceSettled, epoch=session_epoch, seq=own_key, delivered=own("delivered"))
 
-wait = set_timer("result", "result_retry_s", keyed=True)
-quiet = cancel_timer("result", keyed=True)
-publish = signal("ledger", "publish", key=own_key)
-offer = signal("source", "offer", key=receivers)
-let_go = signal("source", "release", key=its_sources)
-check = signal("publication", "check", key=own_key)
-task_over = signal("ledger", "over", key=own_key)
-settled = signal("session", "settled")
-watch = signal("source", "watch", key=its_sources)
+
+
+def answer(outcome: Outcome | Callable[[Firing], Outcome]) -> Forward:
+    """Let whoever waits in send() for this task return; the value is the task's sequence."""
+
+    def told(firing: Firing) -> Done:
+        return Done(outcome if isinstance(outcome, Outcome) else outcome(firing), int(firing.key))  # type: ignore[arg-type]
+
+    return signal("calls", "done", key=lambda f: f"send/{f.key}", event=told)
 
 
 def ended(firing: Firing) -> Outcome:
@@ -128,6 +134,20 @@ def ended(firing: Firing) -> Outcome:
     from troth.statemachines.trainer.session import verdict_outcome  # noqa: PLC0415 - the session reads BUSY from here
 
     return verdict_outcome(firing)
+
+
+SAY_ACCEPTED = answer(Outcome.ACCEPTED)
+SAY_UNDELIVERED = answer(Outcome.UNDELIVERED)
+
+wait = set_timer("result", "result_retry_s", keyed=True)
+quiet = cancel_timer("result", keyed=True)
+publish = signal("ledger", "publish", key=own_key)
+offer = signal("source", "offer", key=receivers, event=offered)
+let_go = signal("source", "release", key=its_sources)
+check = signal("publication", "check", key=own_key)
+task_over = signal("ledger", "over", key=own_key)
+settled = signal("session", "settled")
+watch = signal("source", "watch", key=its_sources)
 
 
 # fmt: off
@@ -141,38 +161,44 @@ PUBLICATION = Machine(
     # send()
     Row("P1",  S.ABSENT, "send", held & inline,  S.SENDING, first, [READY, wait, publish], "a small payload rides along"),
     Row("P2",  S.ABSENT, "send", held & ~inline, S.SENDING, first, [READY, wait, offer, publish], "a large one waits at its sources"),
-    Row("P3",  S.ABSENT, "send", ~held & over,   SAME, keep, [done("send", ended)], "the session is over, so the result has nowhere to go"),
-    Row("P4",  S.ABSENT, "send", ~held & ~over & revoked, SAME, keep, [done("send", Outcome.CANCELLED)], "the host gave the task up"),
-    Row("P5",  BUSY,     "send", ~same_content,  SAME, keep, [done("send", Outcome.CONFLICT)], "Rule 1"),
-    Row("P6",  S.SETTLED, "send", ~same_content, SAME, keep, [done("send", Outcome.CONFLICT)], "Rule 1"),
-    Row("P7",  NOTED,    "send", same_content & delivered,  SAME, keep, [done("send", Outcome.ACCEPTED)], "Rule 1"),
-    Row("P8",  NOTED,    "send", same_content & ~delivered, SAME, keep, [done("send", Outcome.UNDELIVERED)], "Rule 1"),
-    Row("P9",  S.REJECTED, "send", always, SAME, keep, [done("send", Outcome.REJECTED)], "Rule 1"),
-    Row("P10", S.CANCELLED, "send", ~aborted, SAME, keep, [done("send", Outcome.CANCELLED)], "Rule 1"),
-    Row("P11", S.CANCELLED, "send", aborted,  SAME, keep, [done("send", ended)], "Rule 1"),
+    Row("P3",  S.ABSENT, "send", ~held & over,   SAME, keep, [answer(ended)], "the session is over, so the result has nowhere to go"),
+    Row("P4",  S.ABSENT, "send", ~held & ~over & revoked, SAME, keep, [answer(Outcome.CANCELLED)], "the host gave the task up"),
+    Row("P24", S.ABSENT, "send", ~held & ~over & ~revoked & superseded, SAME, keep, [answer(Outcome.SUPERSEDED)], "its session is gone"),
+    Row("P5",  BUSY,     "send", ~same_content,  SAME, keep, [answer(Outcome.CONFLICT)], "Rule 1"),
+    Row("P6",  S.SETTLED, "send", ~same_content, SAME, keep, [answer(Outcome.CONFLICT)], "Rule 1"),
+    Row("P7",  S.SETTLED, "send", same_content & delivered,  SAME, keep, [SAY_ACCEPTED], "Rule 1"),
+    Row("P8",  S.SETTLED, "send", same_content & ~delivered, SAME, keep, [SAY_UNDELIVERED], "Rule 1"),
+    Row("P9",  S.REJECTED, "send", always, SAME, keep, [answer(Outcome.REJECTED)], "Rule 1"),
+    Row("P10", S.CANCELLED, "send", ~aborted, SAME, keep, [answer(Outcome.CANCELLED)], "Rule 1"),
+    Row("P11", S.CANCELLED, "send", aborted,  SAME, keep, [answer(ended)], "Rule 1"),
     # what became of it
     Row("P12", OPEN,     "retry", always, S.ASKING, keep, [STATUS, wait], "Rule 2"),
     Row("P13", S.ASKING, "unknown", this_attempt & attempts_left, S.SENDING, another, [READY, wait], "Rule 2"),
     Row("P14", OPEN,     "accepted", always, S.ACCEPTED, keep, [quiet, watch, check], "Rule 3"),
-    Row("P15", OPEN,     "rejected", always, S.REJECTED, keep, [quiet, let_go, task_over, done("send", Outcome.REJECTED), settled], "the host will never take it"),
+    Row("P15", OPEN,     "rejected", always, S.REJECTED, keep, [quiet, let_go, task_over, answer(Outcome.REJECTED), settled], "the host will never take it"),
     # its receivers
-    Row("P16", S.ACCEPTED, "check", sources_done & all_held,  S.SETTLING, deliver_all, [SETTLED, wait, done("send", Outcome.ACCEPTED)], "Rule 4"),
-    Row("P17", S.ACCEPTED, "check", sources_done & ~all_held, S.SETTLING, keep, [SETTLED, wait, done("send", Outcome.UNDELIVERED)], "Rule 4: and a receiver is missing it"),
+    Row("P16", S.ACCEPTED, "check", sources_done & all_held,  S.SETTLING, deliver_all, [SETTLED, wait], "Rule 4"),
+    Row("P17", S.ACCEPTED, "check", sources_done & ~all_held, S.SETTLING, keep, [SETTLED, wait], "Rule 4: and a receiver is missing it"),
     Row("P18", S.SETTLING, "retry", always, SAME, keep, [SETTLED, wait], "Rule 4"),
-    Row("P19", S.SETTLING, "noted", always, S.SETTLED, keep, [quiet, let_go, task_over, settled], "Rule 4"),
+    Row("P19", S.SETTLING, "noted", delivered,  S.SETTLED, keep, [quiet, let_go, task_over, SAY_ACCEPTED, settled], "Rule 4"),
+    Row("P25", S.SETTLING, "noted", ~delivered, S.SETTLED, keep, [quiet, let_go, task_over, SAY_UNDELIVERED, settled], "Rule 4"),
     # cut short
-    Row("P20", (*OPEN, S.ACCEPTED), "cancel", always, S.CANCELLED, keep, [quiet, let_go, done("send", Outcome.CANCELLED), settled], "Rule 5"),
-    Row("P21", BUSY,     "abort", always, S.CANCELLED, end_with_session, [quiet, let_go, done("send", ended)], "Rule 5"),
-    Row("P22", BUSY,     "forget", always, S.ABSENT, keep, [quiet, let_go, done("send", Outcome.SUPERSEDED)], "a new session starts empty"),
+    Row("P20", (*OPEN, S.ACCEPTED), "cancel", always, S.CANCELLED, keep, [quiet, let_go, answer(Outcome.CANCELLED), settled], "Rule 5"),
+    Row("P21", (*OPEN, S.ACCEPTED), "abort", always, S.CANCELLED, end_with_session, [quiet, let_go, answer(ended)], "Rule 5"),
+    Row("P26", S.SETTLING, "abort", delivered,  S.SETTLED, keep, [quiet, let_go, SAY_ACCEPTED], "Rule 5"),
+    Row("P27", S.SETTLING, "abort", ~delivered, S.SETTLED, keep, [quiet, let_go, SAY_UNDELIVERED], "Rule 5"),
+    Row("P22", (*OPEN, S.ACCEPTED), "forget", always, S.ABSENT, keep, [quiet, let_go, answer(Outcome.SUPERSEDED)], "a new session starts empty"),
+    Row("P28", S.SETTLING, "forget", delivered,  S.ABSENT, keep, [quiet, let_go, SAY_ACCEPTED], "a new session starts empty"),
+    Row("P29", S.SETTLING, "forget", ~delivered, S.ABSENT, keep, [quiet, let_go, SAY_UNDELIVERED], "a new session starts empty"),
     Row("P23", TERMINAL, "forget", always, S.ABSENT, keep, [], "its task is forgotten"),
     ],
     ignore=[
-    Ignore("send", (*OPEN, S.ACCEPTED), "Rule 1: the call joins the one under way", same_content),
+    Ignore("send", BUSY, "Rule 1: the call joins the one under way", same_content),
     Ignore("retry", (S.ABSENT, S.ACCEPTED, *TERMINAL), "nothing is unanswered"),
     Ignore("unknown", S.ASKING, "an answer about an earlier attempt", ~this_attempt),
     Ignore("unknown", (S.ABSENT, S.SENDING, S.ACCEPTED, S.SETTLING, *TERMINAL), "an answer to an earlier question"),
     Ignore("accepted", (S.ABSENT, S.ACCEPTED, S.SETTLING, S.SETTLED, S.CANCELLED), "known already, or too late to matter"),
-    Ignore("rejected", (S.ABSENT, S.SETTLING, *TERMINAL), "known already, or a repetition that outlived the host's memory"),
+    Ignore("rejected", (S.ABSENT, S.ACCEPTED, S.SETTLING, *TERMINAL), "known already, or a repetition that outlived the host's memory"),
     Ignore("check", (S.ABSENT, *OPEN, S.SETTLING, *TERMINAL), "Rule 3: nothing to settle before it is accepted, nor twice"),
     Ignore("check", S.ACCEPTED, "Rule 4: a receiver is still fetching", ~sources_done),
     Ignore("noted", (S.ABSENT, *OPEN, S.ACCEPTED, *TERMINAL), "an answer to an earlier notice"),
@@ -181,10 +207,9 @@ PUBLICATION = Machine(
     Ignore("forget", S.ABSENT, "nothing is kept"),
     ],
     refuse=[
-    Refuse("send", S.ABSENT, "there is no task to answer; receive() one first", ~held & ~over & ~revoked),
+    Refuse("send", S.ABSENT, "there is no task to answer; receive() one first", ~held & ~over & ~revoked & ~superseded),
     Refuse("unknown", S.ASKING, "after the last attempt the host says REJECTED, not UNKNOWN", this_attempt & ~attempts_left),
     Refuse("accepted", S.REJECTED, "the host rejected this result before"),
-    Refuse("rejected", S.ACCEPTED, "the host accepted this result before"),
     ],
 )
 # fmt: on

@@ -5,11 +5,12 @@ Rule 2.  A task may come only after the trainer has taken the epoch in *and* hea
          may come.
 Rule 3.  Losing the link is not losing the session. The trainer redials and says which session it is in; only the lease, ABORT or
          SHUTDOWN ends it.
-Rule 4.  A host may open above the epoch it had: the old session's tasks are dropped, the new one starts empty. A trainer that is
+Rule 4.  A host may open above the epoch that the trainer is in: the old session's tasks are dropped, the new one starts empty. A
+         session is the same if epoch *and* host instance are; a trainer process that was started anew is in none. A trainer that is
          ending refuses every open, and says whether to try again.
 Rule 5.  SHUTDOWN stops the taking of tasks, not the publication of a result: while one is published or served, the session drains.
-Rule 6.  ABORT drops everything, in every state that has an epoch. It beats an orderly end that is not over yet. The first verdict
-         of an ended session stays.
+Rule 6.  ABORT drops everything, in every state that has an epoch. An abort or a loss beats an orderly end that is not over yet.
+         The first verdict of an ended session stays.
 Rule 7.  An ``init()`` that failed leaves nothing behind and may be tried again.
 """
 
@@ -37,7 +38,7 @@ from troth.spec.messages import (
     SessionRejected,
     Verdict,
 )
-from troth.statemachines.shared.words import CONTROL, done, is_, own, own_epoch, then
+from troth.statemachines.shared.words import CONTROL, done, event_epoch, is_, own_epoch, then
 from troth.statemachines.trainer.publication import BUSY
 
 
@@ -63,15 +64,21 @@ OVER = (S.ABORTED, S.CLOSED)
 
 @frozen
 class TrainerSessionData:
-    """The epoch (0: none yet) and how the session ended."""
+    """The epoch (0: none yet), the host instance that opened it, and how the session ended."""
 
     epoch: int = 0
+    host: int = 0
     verdict: Verdict = Verdict.NONE
 
 
 def bind(data: TrainerSessionData, event: Any) -> TrainerSessionData:
     """Take the epoch that the host names."""
     return evolve(data, epoch=event.epoch)
+
+
+def bind_to_host(data: TrainerSessionData, event: Any) -> TrainerSessionData:
+    """Take the epoch, and remember whose it is."""
+    return evolve(data, epoch=event.epoch, host=event.host)
 
 
 def unbind(data: TrainerSessionData, event: Any) -> TrainerSessionData:  # noqa: ARG001
@@ -113,6 +120,10 @@ control_rank = atom("control_rank", of=lambda view, event: event.payload.control
 launched = atom("launched", of=lambda view, event: view.config.launched)
 one_shot = atom("one_shot", of=lambda view, event: view.config.one_shot)
 current = atom("current", of=lambda view, event: event.epoch == view.own.data.epoch)
+same_session = atom(
+    "same_session", of=lambda view, event: event.epoch == view.own.data.epoch and event.host == view.own.data.host
+)
+resumes = atom("resumes", of=lambda view, event: event.resume)
 newer = atom("newer", of=lambda view, event: event.epoch > view.own.data.epoch)
 retryable = atom("retryable", of=lambda view, event: event.retry)
 busy = atom("busy", reads=["publication"], of=lambda view, event: view.publication.count(*BUSY) > 0)
@@ -121,8 +132,8 @@ waited_for = atom("waited_for", reads=["calls"], of=lambda view, event: "init" i
 HELLO = send(CONTROL, Hello, epoch=own_epoch, claim=is_(Claim.MATCHING))
 SESSION_READY = send(CONTROL, SessionReady, epoch=own_epoch, proven=is_(True))
 ACCEPTED = send(CONTROL, SessionAccepted, epoch=own_epoch)
-REJECTED_RETRY = send(CONTROL, SessionRejected, epoch=own_epoch, retry=is_(True))
-REJECTED = send(CONTROL, SessionRejected, epoch=own_epoch, retry=is_(False))
+REJECTED_RETRY = send(CONTROL, SessionRejected, opened=event_epoch, epoch=own_epoch, retry=is_(True))
+REJECTED = send(CONTROL, SessionRejected, opened=event_epoch, epoch=own_epoch, retry=is_(False))
 DRAINING = send(CONTROL, SessionDraining, epoch=own_epoch)
 SAY_CLOSED = send(CONTROL, SessionClosed, epoch=own_epoch)
 ABORT_ACCEPTED = send(CONTROL, AbortAccepted, epoch=own_epoch)
@@ -135,11 +146,12 @@ quiet = [cancel_timer("join"), cancel_timer("hello")]
 grant = signal("lease", "grant")
 release = signal("lease", "end")
 resume = signal("publication", "retry", key=each)
+life = signal("lease", "life")
 no_more_tasks = [signal("ledger", "stop", key=each), done("receive", Outcome.STOPPED)]
 drop_everything = [
     signal("publication", "abort", key=each),
     signal("ledger", "cancel", key=each),
-    done("receive", verdict_outcome),
+    done("receive", lambda f: OUTCOMES[f.data.verdict]),
 ]
 start_over = [signal("ledger", "forget", key=each), signal("publication", "forget", key=each), signal("intake", "forget")]
 close = [SAY_CLOSED, release, hang_up]
@@ -163,21 +175,22 @@ SESSION = Machine(
     Row("S6",  S.JOINING, "link_up", launched, SAME, keep, [HELLO, hello_again], "Rule 1"),
     Row("S7",  S.JOINING, "retry", always, SAME, keep, [HELLO, hello_again], "the HELLO or its answer was lost"),
     Row("S8",  S.JOINING, "hello_accepted", launched, S.BINDING, bind, [SESSION_READY, hello_again, grant], "Rule 2"),
-    Row("S9",  S.BINDING, "hello_accepted", current, SAME, keep, [SESSION_READY, hello_again], "said again after a lost link"),
+    Row("S9",  S.BINDING, "hello_accepted", current, SAME, keep, [SESSION_READY, hello_again, life], "said again after a lost link"),
     Row("S10", S.BINDING, "retry", always, SAME, keep, [SESSION_READY, hello_again], "SESSION_READY or its answer was lost"),
     Row("S11", S.BINDING, "link_up", always, SAME, keep, [HELLO, hello_again], "Rule 3"),
-    Row("S12", S.BINDING, "confirmed", current, S.READY, keep, then(quiet, done("init", Outcome.OK)), "Rule 2: both sides know"),
-    Row("S13", S.JOINING, "opened", ~launched, S.READY, bind, then(ACCEPTED, quiet, grant, done("init", Outcome.OK)), "Rule 1"),
+    Row("S12", S.BINDING, "confirmed", current, S.READY, keep, then(quiet, life, done("init", Outcome.OK)), "Rule 2: both sides know"),
+    Row("S13", S.JOINING, "opened", ~launched & ~resumes, S.READY, bind_to_host, then(ACCEPTED, quiet, grant, done("init", Outcome.OK)), "Rule 1"),
+    Row("S49", S.JOINING, "opened", ~launched & resumes, SAME, keep, [REJECTED], "Rule 4: that session was another process's, and its tasks with it"),
     Row("S14", OPENING,   "hello_rejected", current & ~retryable, S.NEW, unbind, fail_init(Outcome.REFUSED), "Rule 7"),
     Row("S15", OPENING,   "silence", always, S.NEW, unbind, fail_init(Outcome.TIMEOUT), "Rule 7"),
     Row("S16", OPENING,   "init_cancelled", ~waited_for, S.NEW, unbind, then(quiet, release, hang_up), "Rule 7: the caller gave up"),
     # the link, and other hosts' opens
     Row("S17", BOUND,     "link_up", launched, SAME, keep, [HELLO], "Rule 3: redialled, with the epoch it is in"),
-    Row("S18", BOUND,     "hello_accepted", current, SAME, keep, [resume], "Rule 3: resumed, so what was unanswered is asked again"),
-    Row("S19", BOUND,     "opened", ~launched & current, SAME, keep, [ACCEPTED, resume], "said again, or after a lost link"),
-    Row("S20", S.READY,   "opened", ~launched & ~current & newer, S.READY, bind, then(ACCEPTED, start_over, grant), "Rule 4"),
-    Row("S21", S.READY,   "opened", ~launched & ~current & ~newer, SAME, keep, [REJECTED_RETRY], "Rule 4: open above this epoch"),
-    Row("S22", S.DRAINING, "opened", ~launched & ~current, SAME, keep, [REJECTED], "Rule 4: it is ending"),
+    Row("S18", BOUND,     "hello_accepted", current, SAME, keep, [life, resume], "Rule 3: resumed, so what was unanswered is asked again"),
+    Row("S19", BOUND,     "opened", ~launched & same_session, SAME, keep, [ACCEPTED, life, resume], "said again, or after a lost link"),
+    Row("S20", S.READY,   "opened", ~launched & ~same_session & newer, S.READY, bind_to_host, then(ACCEPTED, start_over, grant), "Rule 4"),
+    Row("S21", S.READY,   "opened", ~launched & ~same_session & ~newer, SAME, keep, [REJECTED_RETRY], "Rule 4: open above this epoch"),
+    Row("S22", S.DRAINING, "opened", ~launched & ~same_session, SAME, keep, [REJECTED], "Rule 4: it is ending"),
     Row("S23", S.ABORTED, "opened", ~launched, SAME, keep, [REJECTED], "Rule 4: it has ended"),
     # messages of the session
     Row("S24", (*BOUND, S.ABORTED), "message", current, SAME, keep, [deliver], "it belongs to this session"),
@@ -189,14 +202,15 @@ SESSION = Machine(
     Row("S29", S.READY,   "shutdown", busy, S.DRAINING, stop, then(DRAINING, no_more_tasks), "Rule 5"),
     Row("S30", S.DRAINING, "shutdown", always, SAME, keep, [DRAINING], "asked again, answered again"),
     Row("S31", S.ABORTED, "shutdown", always, SAME, keep, [SAY_CLOSED], "over already"),
-    Row("S32", S.BINDING, "abort", always, S.ABORTED, abort, then(ABORT_ACCEPTED, quiet, done("init", Outcome.ABORTED), release), "Rule 6"),
-    Row("S33", BOUND,     "abort", always, S.ABORTED, abort, then(ABORT_ACCEPTED, drop_everything, release), "Rule 6"),
+    Row("S32", S.BINDING, "abort", always, S.ABORTED, abort, then(ABORT_ACCEPTED, quiet, done("init", Outcome.ABORTED)), "Rule 6"),
+    Row("S33", BOUND,     "abort", always, S.ABORTED, abort, then(ABORT_ACCEPTED, drop_everything), "Rule 6: and it stays to say so again, as long as its lease lasts"),
     Row("S34", S.ABORTED, "abort", always, SAME, keep, [ABORT_ACCEPTED], "asked again, answered again"),
     Row("S35", S.DRAINING, "settled", ~busy, S.CLOSED, keep, close, "Rule 5: drained"),
     Row("S36", S.READY,   "settled", one_shot & ~busy, S.CLOSED, stop, then(no_more_tasks, close), "launched for one task, and it is done"),
     Row("S37", OPENING,   "lost", always, S.ABORTED, lose, then(quiet, done("init", Outcome.LOST), release, hang_up), "there is no host to join"),
-    Row("S38", BOUND,     "lost", always, S.ABORTED, lose, then(drop_everything, release, hang_up), "Rule 3: the lease is what ends it"),
+    Row("S38", BOUND,     "lost", always, S.ABORTED, lose, then(drop_everything, SAY_CLOSED, release, hang_up), "Rule 3: the lease is what ends it; if the host hears, it need not wait"),
     Row("S39", BOUND,     "hello_rejected", current & ~retryable, S.ABORTED, lose, then(drop_everything, release, hang_up), "the host has no such session"),
+    Row("S50", S.ABORTED, "lost", always, SAME, keep, [release, hang_up], "Rule 6: nobody will ask again"),
     Row("S40", UNBORN,    "lost", always, S.ABORTED, lose, [], "the host is gone before anything began"),
     # the user's shutdown()
     Row("S41", UNBORN,    "leave", always, S.CLOSED, stop, [done("shutdown", Outcome.OK)], "nothing to close"),
@@ -205,7 +219,7 @@ SESSION = Machine(
     Row("S44", S.READY,   "leave", ~busy, S.CLOSED, stop, then(no_more_tasks, close, done("shutdown", Outcome.OK)), "Rule 5"),
     Row("S45", S.READY,   "leave", busy, S.DRAINING, stop, then(DRAINING, no_more_tasks, done("shutdown", Outcome.DEFERRED)), "Rule 5: closed by the send() that is under way"),
     Row("S46", S.DRAINING, "leave", always, SAME, keep, [done("shutdown", Outcome.DEFERRED)], "Rule 5"),
-    Row("S47", S.ABORTED, "leave", always, S.CLOSED, keep, [hang_up, done("shutdown", Outcome.OK)], "Rule 6: the verdict stays"),
+    Row("S47", S.ABORTED, "leave", always, S.CLOSED, keep, [release, hang_up, done("shutdown", Outcome.OK)], "Rule 6: the verdict stays"),
     Row("S48", S.CLOSED,  "leave", always, SAME, keep, [done("shutdown", Outcome.OK)], "as often as one likes"),
     ],
     ignore=[
@@ -230,7 +244,7 @@ SESSION = Machine(
     Ignore("settled", S.DRAINING, "another result is still being published or served", busy),
     Ignore("settled", S.READY, "the next task may come", ~(one_shot & ~busy)),
     Ignore("settled", (*UNBORN, *OPENING, *OVER), "Rule 6: the end has come already"),
-    Ignore("lost", OVER, "Rule 6: the first verdict stays"),
+    Ignore("lost", S.CLOSED, "Rule 6: the first verdict stays"),
     Ignore("init_cancelled", (*UNBORN, *BOUND, *OVER), "init() has returned"),
     Ignore("init_cancelled", OPENING, "an earlier caller gave up, not this one", waited_for),
     ],
@@ -245,5 +259,3 @@ SESSION = Machine(
     ],
 )
 # fmt: on
-
-__all__ = ["OUTCOMES", "SESSION", "TrainerSessionData", "TrainerSessionState", "own", "verdict_outcome"]

@@ -44,36 +44,45 @@ class Domains:
             yield cls(**dict(zip(names, chosen, strict=True)))
 
 
+Keys = dict[str, tuple[core.Key, ...]]
 
-def alphabet(party: Party, domains: Domains, *, keys: dict[str, tuple[core.Key, ...]], leave_out: Iterable[object] = ()) -> list[core.Event]:
+
+def alphabet(party: Party, domains: Domains, *, keys: Keys, leave_out: Iterable[object] = ()) -> list[core.Event]:
     """Every event that the party has a route for. ``keys`` gives the keys of keyed timers and transfers."""
     left_out = set(leave_out)
     found: list[core.Event] = []
     for route in party.routes:
-        kind, *name = route.selector
-        if left_out & {kind, *name}:
-            continue
-        event = route.sample
-        match event:
-            case core.Received(link=link, message=message):
-                found += [core.Received(link, each) for each in domains.messages(type(message))]
-            case core.TimerFired(timer=timer):
-                found += [core.TimerFired(timer, key, generation) for key in keys.get(f"timer {timer}", (None,)) for generation in (0, 1)]
-            case core.TransferProgressed(kind=transfer):
-                found += [core.TransferProgressed(transfer, key) for key in keys[f"transfer {transfer}"]]
-            case core.TransferEnded(kind=transfer):
-                found += [core.TransferEnded(transfer, key, outcome) for key in keys[f"transfer {transfer}"] for outcome in core.TransferOutcome]
-            case core.Called(call=call):
-                found += [core.Called(call, 1, payload) for payload in payloads(call, domains)]
-            case core.CallCancelled(call=call):
-                found.append(core.CallCancelled(call, 1))
-            case core.ProcessExited():
-                found += [core.ProcessExited(0, clean) for clean in (False, True)]
-            case core.EffectFailed(effect=core.Offer(kind=transfer)):
-                found += [core.EffectFailed(core.Offer(transfer, key)) for key in keys[f"transfer {transfer}"]]
-            case _:
-                found.append(event)
+        if not left_out & set(route.selector):
+            found += _events(route.sample, domains, keys)
     return found
+
+
+def _events(event: core.Event, domains: Domains, keys: Keys) -> list[core.Event]:
+    match event:
+        case core.Received(link=link, message=message):
+            return [core.Received(link, each) for each in domains.messages(type(message))]
+        case core.TimerFired(timer=timer):
+            return [core.TimerFired(timer, key, generation) for key in keys.get(f"timer {timer}", (None,)) for generation in (0, 1)]
+        case core.Called(call=call):
+            return [core.Called(call, 1, payload) for payload in payloads(call, domains)]
+        case core.CallCancelled(call=call):
+            return [core.CallCancelled(call, 1)]
+        case core.ProcessExited():
+            return [core.ProcessExited(0, clean) for clean in (False, True)]
+        case _:
+            return _transfer_events(event, keys)
+
+
+def _transfer_events(event: core.Event, keys: Keys) -> list[core.Event]:
+    match event:
+        case core.TransferProgressed(kind=kind):
+            return [core.TransferProgressed(kind, key) for key in keys[f"transfer {kind}"]]
+        case core.TransferEnded(kind=kind):
+            return [core.TransferEnded(kind, key, outcome) for key in keys[f"transfer {kind}"] for outcome in core.TransferOutcome]
+        case core.EffectFailed(effect=core.Offer(kind=kind)):
+            return [core.EffectFailed(core.Offer(kind, key)) for key in keys[f"transfer {kind}"]]
+        case _:
+            return [event]
 
 
 def payloads(call: str, domains: Domains) -> list[object]:
@@ -107,7 +116,9 @@ SMALL = Limits(ledger_limit=2, acceptance_limit=2, result_attempts=2, task_attem
 ONE = Limits(ledger_limit=1, acceptance_limit=1, result_attempts=2, task_attempts=2, pull_attempts=2, retained_limit=2)
 
 
-def trainer_events(*, epochs: tuple[int, ...], tasks: tuple[int, ...], contents: tuple[int, ...], leave_out: Iterable[object] = ()) -> list[core.Event]:
+def trainer_events(
+    *, epochs: tuple[int, ...], tasks: tuple[int, ...], contents: tuple[int, ...], leave_out: Iterable[object] = ()
+) -> list[core.Event]:
     """Everything a trainer can be given."""
     domains = Domains(
         values={
@@ -116,7 +127,7 @@ def trainer_events(*, epochs: tuple[int, ...], tasks: tuple[int, ...], contents:
         }
     )  # fmt: skip
     sources = tuple((seq, 0) for seq in tasks)
-    keys = {"timer result": tasks, "timer source": sources, "transfer result": sources}
+    keys: Keys = {"timer result": tasks, "timer source": sources, "transfer result": sources}
     return alphabet(TRAINER, domains, keys=keys, leave_out=leave_out)
 
 
@@ -168,7 +179,7 @@ def alphabets() -> dict[str, Alphabet]:
 
 def ordinary_session() -> tuple[list[core.Event], list[core.Event]]:
     """The events that a trainer and its host see while one task is done and its result is served."""
-    on_control = [
+    script: list[tuple[str, core.Event]] = [
         ("trainer", core.Called("init", 1, m.InitArguments(control_rank=True))),
         ("trainer", core.LinkUp("control")),
         ("trainer", core.Received("control", m.HelloAccepted(epoch=1))),
@@ -190,4 +201,4 @@ def ordinary_session() -> tuple[list[core.Event], list[core.Event]]:
         ("host", core.Received("control", m.ResultReady(epoch=1, seq=1, attempt=1, content=0, inline=False))),
         ("host", core.Received("receivers", m.PayloadArrived(seq=1))),
     ]  # fmt: skip
-    return [event for who, event in on_control if who == "trainer"], [event for who, event in on_control if who == "host"]
+    return [event for who, event in script if who == "trainer"], [event for who, event in script if who == "host"]

@@ -1,6 +1,7 @@
 """A perfect bench for cores: lossless ordered links, timers that fire when told to, and nothing decided here.
 
-Cores are joined by queues; whatever a core sends waits in a queue until the test delivers it. Timers, pulls and processes are kept as
+Cores are joined by queues; whatever a core sends waits in a queue until the test delivers it, except on local links, which are
+drained before anything else happens. Timers, pulls and processes are kept as
 plain sets of what is pending. Every step's effects are applied, and the bench asserts that none of them is one it does not know.
 """
 
@@ -15,6 +16,9 @@ from attrs import define, field
 from troth.spec import core
 from troth.spec.engine import PartyCore
 
+LOCAL = frozenset({"receivers", "party", "supervisor", "hosts"})
+"""The links between cores of one process."""
+
 Address = tuple[str, str]
 """A core's name and the name of its link."""
 
@@ -25,6 +29,7 @@ class Bench:
 
     cores: dict[str, PartyCore]
     wires: dict[Address, Address]
+    local: frozenset[str] = LOCAL
     queues: dict[Address, deque[core.Message]] = field(factory=dict)
     armed: dict[tuple[str, str, core.Key], tuple[int, str]] = field(factory=dict)
     pulls: dict[tuple[str, str, core.Key], None] = field(factory=dict)
@@ -44,7 +49,13 @@ class Bench:
             self.refusals.append((name, event, step.refusal))
         for effect in step.effects:
             self._apply(name, effect)
+        self._drain()
         return step
+
+    def _drain(self) -> None:
+        for address in self.ready():
+            while address[1] in self.local and self.queues[address]:
+                self.deliver(address)
 
     def _apply(self, name: str, effect: core.Effect) -> None:
         match effect:
@@ -53,28 +64,37 @@ class Bench:
                 target = self.wires.get((name, link))
                 if target is not None:
                     self.queues.setdefault(target, deque()).append(message)
-            case core.SetTimer(timer=timer, key=key, generation=generation, limit=limit):
-                self.armed[name, timer, key] = generation, limit
-            case core.CancelTimer(timer=timer, key=key):
-                self.armed.pop((name, timer, key), None)
             case core.Resolve():
                 self.resolved.append((name, effect))
-            case core.Pull(kind=kind, key=key):
-                self.pulls[name, kind, key] = None
-            case core.CancelTransfer(kind=kind, key=key):
-                self.pulls.pop((name, kind, key), None)
-            case core.Offer(kind=kind, key=key):
-                self.offers[name, kind, key] = None
-            case core.Release(kind=kind, key=key):
-                self.offers.pop((name, kind, key), None)
-            case core.OpenLink(link=link):
-                self.links[name, link] = True
-            case core.CloseLink(link=link):
-                self.links[name, link] = False
+            case core.OpenLink(link=link) | core.CloseLink(link=link):
+                self.links[name, link] = isinstance(effect, core.OpenLink)
             case core.Spawn():
                 self.process[name] = "spawned"
             case core.SignalProcess(signal=signal):
                 self.process[name] = signal.value
+            case core.SetTimer() | core.CancelTimer():
+                self._apply_timer(name, effect)
+            case _:
+                self._apply_transfer(name, effect)
+
+    def _apply_timer(self, name: str, effect: core.SetTimer | core.CancelTimer) -> None:
+        where = name, effect.timer, effect.key
+        if isinstance(effect, core.SetTimer):
+            self.armed[where] = effect.generation, effect.limit
+        else:
+            self.armed.pop(where, None)
+
+    def _apply_transfer(self, name: str, effect: core.Pull | core.CancelTransfer | core.Offer | core.Release) -> None:
+        where = name, effect.kind, effect.key
+        match effect:
+            case core.Pull():
+                self.pulls[where] = None
+            case core.CancelTransfer():
+                self.pulls.pop(where, None)
+            case core.Offer():
+                self.offers[where] = None
+            case core.Release():
+                self.offers.pop(where, None)
 
     def ready(self) -> list[Address]:
         """Where a message waits."""

@@ -6,6 +6,7 @@ import pytest
 
 from tests.statemachines.product import EXPECTED, INTERPRETERS, Said, cases, machines, probe
 from troth.spec import core
+from troth.spec.engine import PartyCore
 from troth.spec.machine import Machine
 
 ALL = machines()
@@ -17,7 +18,7 @@ def read(name: str) -> dict[str, str]:
     pairs = [line.split(" -> ", 1) for line in lines]
 
     assert len({where for where, _ in pairs}) == len(pairs), "a case is written twice"
-    return {where: what for where, what in pairs}
+    return {pair[0]: pair[1] for pair in pairs}
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -48,12 +49,12 @@ def test_every_case_does_what_is_written(name: str, interpreter: str) -> None:
             assert _did(ALL[name], core_, step) == wanted, case.where
 
 
-def _did(machine: Machine, core_: object, step: core.Step) -> str:
+def _did(machine: Machine, core_: PartyCore, step: core.Step) -> str:
     """What a step did, in the words of the expectation files."""
     row = machine.row(step.rows[0].split(".", 1)[1])
     said = [effect.message.what for effect in step.effects if isinstance(effect, core.Send) and isinstance(effect.message, Said)]
     change = "" if row.update.__name__ == "keep" else f" {row.update.__name__}"
-    state = core_.state(machine.name)  # type: ignore[attr-defined]
+    state = core_.state(machine.name)
     return f"{row.id} {state.value}{change}{' | ' + '; '.join(said) if said else ''}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.statemachines.alphabet import Alphabet, alphabets
@@ -15,7 +15,7 @@ from troth.statemachines import PARTIES
 
 CHOICES = st.lists(st.integers(0, 2**16 - 1), min_size=120, max_size=400)
 DEALS = st.builds(Deal, launched=st.booleans(), one_shot=st.booleans(), fail_unresponsive=st.booleans(), receives=st.booleans())
-WALKS = settings(max_examples=150, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+WALKS = settings(max_examples=150, derandomize=True, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example])
 
 
 @WALKS

@@ -13,13 +13,14 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from tests.statemachines.bench import Address, Bench
+from tests.statemachines.bench import LOCAL, Address, Bench
 from tests.statemachines.watch import Watch
 from troth.spec import core
 from troth.spec import messages as m
 from troth.spec.engine import PartyCore
 from troth.spec.limits import Limits
 from troth.statemachines import Host, HostConfig, Receiver, ReceiverConfig, Trainer, TrainerConfig
+from troth.statemachines.shared.calls import kind_of
 from troth.statemachines.trainer.ledger import LedgerState
 
 WIRES: dict[Address, Address] = {
@@ -69,14 +70,16 @@ class Trio:
     up: bool = False
 
     def __attrs_post_init__(self) -> None:
-        shared = {"limits": SMALL, "launched": self.deal.launched, "fail_unresponsive": self.deal.fail_unresponsive}
+        deal = self.deal
+        trainer = TrainerConfig(limits=SMALL, launched=deal.launched, fail_unresponsive=deal.fail_unresponsive, one_shot=deal.one_shot)
+        host = HostConfig(limits=SMALL, launched=deal.launched, fail_unresponsive=deal.fail_unresponsive, receives=deal.receives)
         cores: dict[str, PartyCore] = {
-            "trainer": Trainer(TrainerConfig(one_shot=self.deal.one_shot, **shared)),
-            "host": Host(HostConfig(receives=self.deal.receives, **shared)),
+            "trainer": Trainer(trainer),
+            "host": Host(host),
             "task receiver": Receiver(ReceiverConfig(limits=SMALL)),
             "result receiver": Receiver(ReceiverConfig(limits=SMALL)),
         }
-        self.bench = Bench(cores, WIRES)
+        self.bench = Bench(cores, WIRES, local=frozenset())
         for name in cores:
             self._watch(name)
         self.give("host", core.Received("supervisor", m.StartSession(launch=1)))
@@ -94,7 +97,7 @@ class Trio:
         self.watches[name].look(event, step)
         for effect in step.effects:
             if isinstance(effect, core.Resolve) and effect.call == "send" and effect.outcome in (m.Outcome.ACCEPTED, m.Outcome.UNDELIVERED):
-                self._check_accepted(self.bench.cores["trainer"].data("intake").current)
+                self._check_accepted(effect.value)
         refusal = step.refusal
         ordered = isinstance(event, core.Received) and event.link == "supervisor"
         assert refusal is None or ordered or refusal.kind is core.RefusalKind.MISUSE, f"P23 {name} refused {event}: {refusal}"
@@ -108,6 +111,9 @@ class Trio:
         """Let a core handle an event, and watch."""
         step = self.bench.give(name, event)
         self._looked(name, event, step)
+        for address in self.bench.ready():
+            while address[1] in LOCAL and self.bench.queues[address]:
+                self.deliver(address)
 
     def call(self, call: str, payload: Any = None, number: int | None = None) -> None:
         """A call of the trainer's user."""
@@ -127,7 +133,7 @@ class Trio:
         self._watch(name)
         for pending in (self.bench.armed, self.bench.pulls):
             for key in [key for key in pending if key[0] == name]:
-                del pending[key]  # type: ignore[attr-defined]
+                del pending[key]
 
     def fire(self, name: str, timer: str, key: core.Key) -> None:
         """An armed timer fires."""
@@ -188,7 +194,7 @@ class Trio:
             moves.append(Move("give up taking", partial(self.give, "trainer", core.CallCancelled("receive", number)), 10))
         for call in trainer.members("calls"):
             number = trainer.data("calls", call).number
-            moves.append(Move(f"give up {call}", partial(self.give, "trainer", core.CallCancelled(str(call), number)), 4))
+            moves.append(Move(f"give up {call}", partial(self.give, "trainer", core.CallCancelled(kind_of(call), number)), 4))
         for content, inline, weight in ((0, True, 40), (0, False, 60), (1, False, 10)):
             arguments = m.SendArguments(content=content, inline=inline)
             moves.append(Move(f"send {arguments}", partial(self.call, "send", arguments), weight))
@@ -200,8 +206,9 @@ class Trio:
         weights = {m.StopTask: 6, m.CloseSession: 2, m.AbortSession: 1}
         moves = [Move(order.__name__, partial(self.order, order), weight) for order, weight in weights.items()]
         if self.bench.cores["host"].data("delivery").seq < TASKS:
-            for inline in (False, True):
-                moves.append(Move(f"execute {inline}", partial(self.order, m.ExecuteTask, receivers=1, inline=inline), 40))
+            moves += [
+                Move(f"execute {inline}", partial(self.order, m.ExecuteTask, receivers=1, inline=inline), 40) for inline in (False, True)
+            ]
         return moves
 
     def _world(self) -> list[Move]:

@@ -15,6 +15,7 @@ from troth.spec.properties import PROPERTIES
 from troth.statemachines.host.process import GONE
 from troth.statemachines.host.session import HostSessionState
 from troth.statemachines.receiver import DownloadState
+from troth.statemachines.shared.calls import kind_of
 from troth.statemachines.shared.lease import LeaseState
 from troth.statemachines.shared.source import LIVE as SOURCE_LIVE
 from troth.statemachines.trainer.ledger import ACCEPTED, LedgerState
@@ -26,7 +27,7 @@ from troth.statemachines.trainer.session import OPENING, TrainerSessionState
 class Seen:
     """One step, as a watcher sees it."""
 
-    core: PartyCore
+    after: PartyCore
     before: PartyCore
     event: core.Event
     step: core.Step
@@ -41,18 +42,18 @@ class Seen:
 
     def now(self, machine: str, key: core.Key = None) -> Any:
         """The state after."""
-        return self.core.state(machine, key)
+        return self.after.state(machine, key)
 
     def became(self, machine: str, state: Any) -> list[core.Key]:
         """The family's instances that are newly in that state."""
-        return [key for key in self.core.members(machine) if self.now(machine, key) is state and self.was(machine, key) is not state]
+        return [key for key in self.after.members(machine) if self.now(machine, key) is state and self.was(machine, key) is not state]
 
 
 @define
 class Watch:
     """Every watcher of one core, with its memory. ``look`` raises ``AssertionError`` that names the property."""
 
-    core: PartyCore
+    held: PartyCore
     before: PartyCore
     delivered: Counter[tuple[int, int]] = field(factory=Counter)
     canonical: dict[tuple[int, int], int] = field(factory=dict)
@@ -66,12 +67,12 @@ class Watch:
 
     def look(self, event: core.Event, step: core.Step) -> None:
         """Check one step."""
-        seen = Seen(self.core, self.before, event, step)
-        for watcher in (*WATCHERS["any"], *WATCHERS[self.core.party.name]):
+        seen = Seen(self.held, self.before, event, step)
+        for watcher in (*WATCHERS["any"], *WATCHERS[self.held.party.name]):
             name = watcher.__name__.upper()
             assert name in PROPERTIES
             assert watcher(self, seen), f"{name} {PROPERTIES[name].statement}: {event} {step.rows}"
-        self.before.restore(self.core.snapshot())
+        self.before.restore(self.held.snapshot())
 
 
 Watcher = Callable[[Watch, Seen], bool]
@@ -79,7 +80,7 @@ Watcher = Callable[[Watch, Seen], bool]
 
 def epoch(seen: Seen) -> int:
     """The session's epoch."""
-    return int(seen.core.data("session").epoch)
+    return int(seen.after.data("session").epoch)
 
 
 # -- any core ----------------------------------------------------------------------------------------------------------
@@ -87,7 +88,7 @@ def epoch(seen: Seen) -> int:
 
 def p22(_watch: Watch, seen: Seen) -> bool:
     """A refused event changes nothing."""
-    return seen.step.refusal is None or (seen.step.effects == () and seen.core.snapshot() == seen.before.snapshot())
+    return seen.step.refusal is None or (seen.step.effects == () and seen.after.snapshot() == seen.before.snapshot())
 
 
 def p15(watch: Watch, seen: Seen) -> bool:
@@ -106,7 +107,7 @@ def p15(watch: Watch, seen: Seen) -> bool:
 def p01(_watch: Watch, seen: Seen) -> bool:
     """Nothing in the ledger before the session is bound."""
     unbound = (TrainerSessionState.NEW, TrainerSessionState.PASSIVE, *OPENING)
-    return seen.now("session") not in unbound or not seen.core.members("ledger")
+    return seen.now("session") not in unbound or not seen.after.members("ledger")
 
 
 def p02(_watch: Watch, seen: Seen) -> bool:
@@ -123,7 +124,8 @@ def p03(_watch: Watch, seen: Seen) -> bool:
 def p04(watch: Watch, seen: Seen) -> bool:
     """Delivered once."""
     for key in seen.became("ledger", LedgerState.DELIVERED):
-        watch.delivered[epoch(seen), key] += 1  # type: ignore[index]
+        assert isinstance(key, int)
+        watch.delivered[epoch(seen), key] += 1
     return all(count == 1 for count in watch.delivered.values())
 
 
@@ -141,25 +143,25 @@ def p05(_watch: Watch, seen: Seen) -> bool:
 
 def p06_trainer(_watch: Watch, seen: Seen) -> bool:
     """The ledger keeps its limit."""
-    limit = seen.core.config.limits.ledger_limit
-    return len(seen.core.members("ledger")) <= limit and len(seen.core.members("publication")) <= limit
+    limit = seen.after.config.limits.ledger_limit
+    return bool(len(seen.after.members("ledger")) <= limit and len(seen.after.members("publication")) <= limit)
 
 
 def p11_trainer(_watch: Watch, seen: Seen) -> bool:
     """The verdict stays, unless an abort overrides an orderly end."""
-    old, new = seen.before.data("session").verdict, seen.core.data("session").verdict
+    old, new = seen.before.data("session").verdict, seen.after.data("session").verdict
     if seen.was("session") in (TrainerSessionState.ABORTED, TrainerSessionState.CLOSED):
         return bool(old is new)
-    return old is new or old is m.Verdict.NONE or new in (m.Verdict.ABORTED, m.Verdict.LOST)
+    return bool(old is new or old is m.Verdict.NONE or new in (m.Verdict.ABORTED, m.Verdict.LOST))
 
 
 def p12(_watch: Watch, seen: Seen) -> bool:
     """An aborted session holds nobody and serves nothing."""
     if seen.now("session") is not TrainerSessionState.ABORTED:
         return True
-    publishing = [k for k in seen.core.members("publication") if seen.now("publication", k) in BUSY]
-    serving = [k for k in seen.core.members("source") if seen.now("source", k) in SOURCE_LIVE]
-    waiting = {"receive", "send", "init"} & set(seen.core.members("calls"))
+    publishing = [k for k in seen.after.members("publication") if seen.now("publication", k) in BUSY]
+    serving = [k for k in seen.after.members("source") if seen.now("source", k) in SOURCE_LIVE]
+    waiting = {"receive", "send", "init"} & {kind_of(key) for key in seen.after.members("calls")}
     return not (publishing or serving or waiting)
 
 
@@ -167,7 +169,7 @@ def p13(_watch: Watch, seen: Seen) -> bool:
     """An orderly end leaves the publication alone, and closes after it."""
     if seen.now("session") is not TrainerSessionState.CLOSED or seen.was("session") is TrainerSessionState.CLOSED:
         return True
-    return not [k for k in seen.core.members("publication") if seen.now("publication", k) in BUSY]
+    return not [k for k in seen.after.members("publication") if seen.now("publication", k) in BUSY]
 
 
 def p14(_watch: Watch, seen: Seen) -> bool:
@@ -186,7 +188,7 @@ def p18(_watch: Watch, seen: Seen) -> bool:
         return True
     if event.message.epoch == seen.before.data("session").epoch:
         return True
-    return seen.core.snapshot() == seen.before.snapshot() and seen.step.effects == ()
+    return seen.after.snapshot() == seen.before.snapshot() and seen.step.effects == ()
 
 
 # -- the host ----------------------------------------------------------------------------------------------------------
@@ -194,12 +196,12 @@ def p18(_watch: Watch, seen: Seen) -> bool:
 
 def p06_host(_watch: Watch, seen: Seen) -> bool:
     """The memory of results keeps its limit."""
-    return len(seen.core.members("acceptance")) <= seen.core.config.limits.acceptance_limit
+    return bool(len(seen.after.members("acceptance")) <= seen.after.config.limits.acceptance_limit)
 
 
 def p07(_watch: Watch, seen: Seen) -> bool:
     """One above the last."""
-    return seen.core.data("delivery").seq - seen.before.data("delivery").seq in (0, 1)
+    return bool(seen.after.data("delivery").seq - seen.before.data("delivery").seq in (0, 1))
 
 
 def p08(watch: Watch, seen: Seen) -> bool:
@@ -217,9 +219,9 @@ def p09(watch: Watch, seen: Seen) -> bool:
 
 def p11_host(_watch: Watch, seen: Seen) -> bool:
     """The verdict stays, unless an abort overrides an orderly end."""
-    old, new = seen.before.data("session").verdict, seen.core.data("session").verdict
-    overridden = old is m.Verdict.STOPPED and new is m.Verdict.ABORTED and seen.was("session") is not HostSessionState.CLOSED
-    return old is new or old is m.Verdict.NONE or overridden
+    old, new = seen.before.data("session").verdict, seen.after.data("session").verdict
+    overridden = old is m.Verdict.STOPPED and new in (m.Verdict.ABORTED, m.Verdict.LOST) and seen.was("session") is not HostSessionState.CLOSED
+    return bool(old is new or old is m.Verdict.NONE or overridden)
 
 
 def p16(watch: Watch, seen: Seen) -> bool:
@@ -227,7 +229,7 @@ def p16(watch: Watch, seen: Seen) -> bool:
     watch.orphaned |= isinstance(seen.event, core.OwnerLost)
     for effect in seen.step.effects:
         if isinstance(effect, core.SignalProcess):
-            if not seen.core.config.launched:
+            if not seen.after.config.launched:
                 return False
             if effect.signal is core.ProcessSignal.KILL and not (watch.termed or watch.orphaned):
                 return False
@@ -268,13 +270,13 @@ def p21_receiver(_watch: Watch, seen: Seen) -> bool:
 
 def p19(_watch: Watch, seen: Seen) -> bool:
     """Launches keep their limit."""
-    return len(seen.core.members("launches")) <= seen.core.config.limits.launches_limit
+    return bool(len(seen.after.members("launches")) <= seen.after.config.limits.launches_limit)
 
 
 def p20(_watch: Watch, seen: Seen) -> bool:
     """The first intent stays."""
-    old, new = seen.before.data("teardown").intent, seen.core.data("teardown").intent
-    return old is new or old is m.Verdict.NONE
+    old, new = seen.before.data("teardown").intent, seen.after.data("teardown").intent
+    return bool(old is new or old is m.Verdict.NONE)
 
 
 for _watcher in (p06_trainer, p11_trainer, p06_host, p11_host, p21_host, p21_receiver):
