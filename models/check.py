@@ -17,6 +17,7 @@ from troth.models.errors import WorldError
 from troth.models.exploration import PREMISE, Ending, Exploration, Finding, Limits, Reporter, path_to
 from troth.models.expressions import Implies
 from troth.models.properties import LIVENESS, Property, PropertyKind
+from troth.models.steadiness import ask_again
 from troth.models.symmetry import Symmetry, symmetry_of
 from troth.models.system import System
 from troth.models.trace import Trace, trace_along
@@ -93,16 +94,16 @@ def explore(
     """Search with the plain engine while the world is small, else with the vector engine. ``engine`` forces ``scalar`` or ``vector``."""
     if engine not in ("auto", "scalar", "vector"):
         raise WorldError(f"there is no engine {engine!r}; use auto, scalar or vector")
-    if engine == "scalar" or symmetry is not None:
+    if engine == "scalar":
         return scalar.explore(system, properties, limits, symmetry=symmetry, report=report)
     if engine == "auto":
         bound = SCALAR_STATES if limits.max_states is None else min(limits.max_states, SCALAR_STATES)
-        found: Exploration = scalar.explore(system, properties, evolve(limits, max_states=bound), report=report)
+        found: Exploration = scalar.explore(system, properties, evolve(limits, max_states=bound), symmetry=symmetry, report=report)
         if found.ending is not Ending.STATES or bound == limits.max_states:
             return found
     from troth.models import vector  # noqa: PLC0415 - numpy is imported only where it pays
 
-    return vector.explore(system, properties, limits, report=report)
+    return vector.explore(system, properties, limits, symmetry=symmetry, report=report)
 
 
 def check(
@@ -137,7 +138,7 @@ def check(
     for claim in live:
         if claim.id not in results:
             results[claim.id] = PropertyResult(claim, Verdict.UNKNOWN, reason=_unfinished(found) or "liveness was not checked")
-    system.ask_again()
+    ask_again(system)
     ordered = tuple(_vacuity(results[p.id], found) for p in claims)
     return CheckResult(
         world=world.name,

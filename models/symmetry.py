@@ -18,6 +18,7 @@ from troth.models.parties import PartyLocal
 from troth.models.system import State, System
 
 if TYPE_CHECKING:
+    from troth.models.handles import PartyHandle
     from troth.models.world import World
 
 PARTIES_LIMIT = 6
@@ -50,7 +51,7 @@ class Symmetry:
     def __init__(self, system: System, groups: Sequence[Group]) -> None:
         self.system = system
         self.groups = tuple(groups)
-        self._plans = tuple(tuple(self._plan(g, o) for o in permutations(range(len(g.members)))) for g in self.groups)
+        self.plans = tuple(tuple(self._plan(g, o) for o in permutations(range(len(g.members)))) for g in self.groups)
 
     def _plan(self, group: Group, order: tuple[int, ...]) -> tuple[Move, ...]:
         """The party at place i moves to place ``order[i]``: what that does to each component, by where it goes to."""
@@ -62,12 +63,12 @@ class Symmetry:
 
     def canonical(self, state: State) -> State:
         """The representative of ``state``."""
-        for plans in self._plans:
+        for plans in self.plans:
             best: list[tuple[int, int]] | None = None
             places: tuple[Move, ...] = ()
             for plan in plans:
                 # Digests come first, so that the least list is that of the least digests, component by component.
-                moved = [move.known.get(state[move.source]) or self._moved(move, state[move.source]) for move in plan]
+                moved = [move.known.get(state[move.source]) or self.moved(move, state[move.source]) for move in plan]
                 if best is None or moved < best:
                     best, places = moved, plan
             changed = list(state)
@@ -76,7 +77,7 @@ class Symmetry:
             state = tuple(changed)
         return state
 
-    def _moved(self, move: Move, local: int) -> tuple[int, int]:
+    def moved(self, move: Move, local: int) -> tuple[int, int]:
         """What a local state becomes at its new place: its digest and number."""
         raw = self.system.components[move.source].states[local]
         if move.rename is not None:
@@ -101,25 +102,36 @@ def symmetry_of(world: World) -> Symmetry | None:
     if not world.symmetries:
         return None
     system = world.system()
-    groups = []
-    for parties, renames in world.symmetries:
-        if len(parties) > PARTIES_LIMIT:
-            raise WorldError(f"world {world.name}: {len(parties)} interchangeable parties; at most {PARTIES_LIMIT} are supported")
-        inside = {p.index: place for place, p in enumerate(parties)}
-        members = [[p.index] for p in parties]
-        for plan in world._closing.links:  # noqa: SLF001 - the world's own plan
-            ends = [inside[h.index] for h in (plan.source, plan.target) if h.index in inside]
-            if len(ends) == 1:
-                members[ends[0]].append(plan.handle.index)
-            elif len(ends) == 2:
-                raise WorldError(
-                    f"world {world.name}: link {plan.handle.name} joins two interchangeable parties; that symmetry is not supported"
-                )
-        sizes = {len(m) for m in members}
-        if len(sizes) != 1:
-            raise WorldError(f"world {world.name}: {', '.join(p.name for p in parties)} have different links; they are not interchangeable")
-        starts = {tuple(system.components[i].component.initial for i in m) for m in members}
-        if len(starts) != 1:
-            raise WorldError(f"world {world.name}: {', '.join(p.name for p in parties)} start differently; they are not interchangeable")
-        groups.append(Group(tuple(tuple(m) for m in members), renames))
-    return Symmetry(system, groups)
+    return Symmetry(system, [Group(_members(world, system, parties), renames) for parties, renames in world.symmetries])
+
+
+def _members(world: World, system: System, parties: Sequence[tuple[PartyHandle, ...]]) -> tuple[tuple[int, ...], ...]:
+    """For each member its parties, and whatever belongs to those alone: links, and budgets of links, actions and crashes."""
+    if len(parties) > PARTIES_LIMIT:
+        raise WorldError(f"world {world.name}: {len(parties)} interchangeable parties; at most {PARTIES_LIMIT} are supported")
+    inside = {p.index: place for place, member in enumerate(parties) for p in member}
+    members = [[p.index for p in member] for member in parties]
+    for index, owners in world.owned():
+        places = {inside.get(owner, -1) for owner in owners}
+        ours = places - {-1}
+        if len(ours) > 1 and isinstance(system.components[index].component, LinkComponent):
+            raise WorldError(
+                f"world {world.name}: link {system.name(index)} joins two interchangeable parties; that symmetry is not supported"
+            )
+        if len(ours) == 1 and index not in members[min(ours)]:
+            members[min(ours)].append(index)
+    names = ", ".join(" + ".join(p.name for p in member) for member in parties)
+    shapes = {tuple(_shape(system, i) for i in m) for m in members}
+    if len(shapes) != 1:
+        raise WorldError(
+            f"world {world.name}: {names} are not interchangeable: they have different links or budgets, start or act differently"
+        )
+    if len({world.actions_of(member) for member in parties}) != 1:
+        raise WorldError(f"world {world.name}: {names} are not interchangeable: different things may be done to them")
+    return tuple(tuple(m) for m in members)
+
+
+def _shape(system: System, index: int) -> Hashable:
+    component = system.components[index].component
+    ends = (component.ordered, component.capacity, component.full) if isinstance(component, LinkComponent) else ()
+    return component.kind, component.initial, ends

@@ -47,7 +47,7 @@ class World:
         self.bounds: Mapping[str, int] = {}
         self.handles: list[Handle] = []
         self.properties: list[Property] = []
-        self.symmetries: list[tuple[tuple[PartyHandle, ...], Mapping[int, Callable[[Any, Mapping[int, int]], Any]]]] = []
+        self.symmetries: list[tuple[tuple[tuple[PartyHandle, ...], ...], Mapping[int, Callable[[Any, Mapping[int, int]], Any]]]] = []
         self._closing = Closing(self.handles)
         self._fair: dict[str, tuple[FairSelector, ...]] = {}
         self._system: System | None = None
@@ -291,16 +291,48 @@ class World:
         self._fair[id] = tuple(fair)
 
     def symmetric(
-        self, parties: Sequence[PartyHandle], renames: Mapping[Handle, Callable[[Any, Mapping[int, int]], Any]] | None = None
+        self,
+        members: Sequence[PartyHandle | Sequence[PartyHandle]],
+        renames: Mapping[Handle, Callable[[Any, Mapping[int, int]], Any]] | None = None,
     ) -> None:
-        """``parties`` are interchangeable: states that differ by exchanging them count once.
+        """``members`` (parties, or several parties that move together) are interchangeable: exchanging them gives the same state.
 
-        A component that is neither one of them nor a link, budget or timer of one only, and whose states tell them apart, needs
-        ``renames[handle](state, mapping)``: its state (a link's: one message) after the party at place i was moved to mapping[i].
+        What belongs to one of them alone (its links, and the budgets of its links, actions and crashes) moves along. Any other
+        component whose states tell them apart needs ``renames[handle](state, mapping)``: its state (a link's: one message) after the
+        member at place i was moved to mapping[i]. That properties do not tell them apart is the author's to see to.
         """
-        if len(parties) < 2:
+        if len(members) < 2:
             raise WorldError(f"world {self.name}: symmetry is of two parties or more")
-        self.symmetries.append((tuple(parties), {h.index: fn for h, fn in (renames or {}).items()}))
+        parties = tuple((m,) if isinstance(m, PartyHandle) else tuple(m) for m in members)
+        if len({len(member) for member in parties}) != 1:
+            raise WorldError(f"world {self.name}: symmetric members are of different sizes; give each the same parties, in the same order")
+        self.symmetries.append((parties, {h.index: fn for h, fn in (renames or {}).items()}))
+
+    def owned(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Links and budgets with the parties (indices) that they belong to or are used by: for symmetry."""
+        users: dict[int, list[int]] = {}
+        closing = self._closing
+        for plan in closing.links:
+            users.setdefault(plan.handle.index, []).extend([plan.source.index, plan.target.index])
+            for budget in (plan.lossy, plan.duplicating):
+                if isinstance(budget, Handle):
+                    users.setdefault(budget.index, []).extend([plan.source.index, plan.target.index])
+        for _, party, _, budget_, _ in closing.events:
+            if budget_ is not None:
+                users.setdefault(budget_.index, []).append(party.index)
+        for crash in closing.crashes:
+            users.setdefault(crash.budget.index, []).append(crash.party.index)
+        return [(index, tuple(parties)) for index, parties in sorted(users.items())]
+
+    def actions_of(self, parties: Sequence[PartyHandle]) -> frozenset[Hashable]:
+        """What may be done to each of these parties, in terms that do not name them: for symmetry."""
+        found: list[Hashable] = []
+        for place, party in enumerate(parties):
+            for _, to, event, budget, when in self._closing.events:
+                if to is party:
+                    found.append((place, event, budget is None, when is None))
+            found += [(place, "crash", c.restarts, c.within_steps) for c in self._closing.crashes if c.party is party]
+        return frozenset(found)
 
     # -- closing -------------------------------------------------------------------------------------------------------
 

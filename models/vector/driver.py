@@ -9,6 +9,7 @@ import numpy as np
 
 from troth.models.exploration import Ending, Exploration, Limits, Reporter, Ticker
 from troth.models.properties import Property
+from troth.models.symmetry import Symmetry
 from troth.models.system import State, System
 from troth.models.vector.expander import Counts, Expander
 from troth.models.vector.filler import Outgrown
@@ -16,6 +17,7 @@ from troth.models.vector.findings import Watch
 from troth.models.vector.layout import CHUNK, Layout, Words, chunks, joined, taken
 from troth.models.vector.memory import SHARE, available_bytes, tune_allocator
 from troth.models.vector.parallel import Team, can_fork
+from troth.models.vector.symmetric import Canonical, representatives
 from troth.models.vector.table import Table
 
 FORK_FRONTIER = 1 << 15
@@ -25,8 +27,9 @@ FORK_FRONTIER = 1 << 15
 class VectorLevels:
     """The states of each depth, packed."""
 
-    def __init__(self, expander: Expander) -> None:
+    def __init__(self, expander: Expander, canonical: Canonical | None) -> None:
         self.expander = expander
+        self.canonical = canonical
         self.levels: list[list[Words]] = []
         """For each depth, the parts that were found by different workers."""
 
@@ -40,6 +43,8 @@ class VectorLevels:
                 hits: list[int] = []
 
                 def sink(rows: object, states: Words, symbols: object, hits: list[int] = hits) -> None:  # noqa: ARG001
+                    if self.canonical is not None:
+                        states = representatives(self.canonical, self.expander, states)
                     same = states[0] == np.uint64(wanted[0])
                     for word in range(1, len(states)):
                         same &= states[word] == np.uint64(wanted[word])
@@ -78,14 +83,23 @@ class Batch:
 class VectorSearch:
     """One search in one process."""
 
-    def __init__(self, system: System, properties: Sequence[Property], limits: Limits, report: Reporter | None) -> None:
+    def __init__(
+        self,
+        system: System,
+        properties: Sequence[Property],
+        limits: Limits,
+        report: Reporter | None,
+        symmetry: Symmetry | None,
+    ) -> None:
         tune_allocator()
+        self.canonical = Canonical(symmetry) if symmetry is not None else None
+        self.start = symmetry.canonical(system.initial) if symmetry is not None else system.initial
         self.system = system
         self.limits = limits
         self.expander = Expander(system)
         self.watch = Watch(system, properties)
         self.found = Exploration(engine="vector")
-        self.levels = VectorLevels(self.expander)
+        self.levels = VectorLevels(self.expander, self.canonical)
         self.found.levels = self.levels
         self.ticker = Ticker(report)
         self.max_bytes = limits.max_bytes or int(available_bytes() * SHARE)
@@ -104,11 +118,10 @@ class VectorSearch:
     def run(self) -> Exploration:
         """Search until everything is seen or a limit is reached."""
         started = perf_counter()
-        front = joined(
-            [self.table.insert(self.expander.layout.pack_one(self.system.initial)), self.table.flush()], self.expander.layout.words
-        )
+        front = joined([self.table.insert(self.expander.layout.pack_one(self.start)), self.table.flush()], self.expander.layout.words)
         while len(front[0]):
-            if self.limits.processes > 1 and len(front[0]) >= FORK_FRONTIER and can_fork():
+            # A renaming may number new local states at any time, which a team could not agree on.
+            if self.limits.processes > 1 and len(front[0]) >= FORK_FRONTIER and can_fork() and self.canonical is None:
                 front, ending = Team(self, self.limits.processes).run(front)
                 if ending is not None:
                     self.found.ending = ending
@@ -191,9 +204,19 @@ class VectorSearch:
             watch.look_at_steps(layout, before, after)
         if counts.degree is not None:
             watch.look_at_ends(layout, chunk, counts.degree)
-        return batch.all(), counts
+        found = batch.all()
+        if self.canonical is not None:
+            found = representatives(self.canonical, self.expander, found)
+        return found, counts
 
 
-def explore(system: System, properties: Sequence[Property], limits: Limits, *, report: Reporter | None = None) -> Exploration:
+def explore(
+    system: System,
+    properties: Sequence[Property],
+    limits: Limits,
+    *,
+    symmetry: Symmetry | None = None,
+    report: Reporter | None = None,
+) -> Exploration:
     """Search every reachable state with the vector engine. Same counts and findings as ``scalar.explore``."""
-    return VectorSearch(system, properties, limits, report).run()
+    return VectorSearch(system, properties, limits, report, symmetry).run()

@@ -154,7 +154,7 @@ class Filler:
         edges = cut = 0
         done: set[tuple[int, ...]] = set()
         half_done: list[tuple[tuple[int, ...], int]] = []
-        none = (0,) * self.layout.words
+        none: tuple[int, ...] = (0,) * self.layout.words
         todo = [(locals_, none, root) for root in group.roots]
         while todo:
             now, moved, symbol = todo.pop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from troth.models import Verdict, check
+from troth.models import Limits, Verdict, check
 from troth.models.worlds.bench.session import session
 
 SMALL = {
@@ -15,13 +15,39 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("engine", ["scalar"])
+LARGE = {
+    (2, 1, 2, 1): (83_041, 409_512, 40),
+    (2, 2, 1, 1): (209_173, 1_307_493, 46),
+    (2, 1, 1, 2): (496_170, 3_027_330, 42),
+    (2, 1, 2, 2): (1_223_659, 7_467_853, 42),
+}
+HUGE = {(2, 2, 2, 2): (8_363_971, 62_268_279, 48), (2, 1, 1, 3): (20_261_286, 130_141_321, 51)}
+
+
+@pytest.mark.parametrize("engine", ["scalar", "vector"])
 @pytest.mark.parametrize("size", SMALL, ids=str)
 def test_the_counts_agree(size: tuple[int, int, int, int], engine: str) -> None:
     result = check(session(**dict(zip("TRAC", size, strict=True))), engine=engine)
 
     assert (result.states, result.edges) == SMALL[size]
     assert result.verdict is Verdict.HOLDS
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("size", LARGE, ids=str)
+def test_large_counts_agree_for_any_number_of_workers(size: tuple[int, int, int, int], workers: int) -> None:
+    result = check(session(**dict(zip("TRAC", size, strict=True))), limits=Limits(workers=workers))
+
+    assert (result.states, result.edges, result.depth) == LARGE[size]
+    assert result.verdict is Verdict.HOLDS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", HUGE, ids=str)
+def test_huge_counts_agree(size: tuple[int, int, int, int]) -> None:
+    result = check(session(**dict(zip("TRAC", size, strict=True))))
+
+    assert (result.states, result.edges, result.depth) == HUGE[size]
 
 
 def test_the_depth_agrees() -> None:
@@ -33,11 +59,12 @@ def test_the_depth_agrees() -> None:
     [
         (1, (1, 1, 2, 3), "OneCanonical", 11),
         (2, (1, 1, 2, 2), "SourceLive", 9),
+        (2, (2, 2, 2, 2), "SourceLive", 11),
         (3, (1, 1, 1, 3), "NoAdmissionAfterAbort", 6),
     ],
 )
 def test_an_injected_fault_is_found_by_a_shortest_trace(bug: int, size: tuple[int, int, int, int], broken: str, steps: int) -> None:
-    result = check(session(**dict(zip("TRAC", size, strict=True)), BUG=bug))
+    result = check(session(**dict(zip("TRAC", size, strict=True)), BUG=bug), limits=Limits(stop_at_violation=True))
     traces = {p.property.id: p.trace for p in result.properties if p.verdict is Verdict.VIOLATED}
 
     found = traces[broken]

@@ -265,6 +265,7 @@ def _claims(world: World, host: PartyHandle, trainer: PartyHandle, to_trainer: L
     R=Bound(1, "receivers a task", 1, 4),
     A=Bound(2, "attempts to publish a result", 1, 4),
     C=Bound(2, "capacity of each link", 1, 4),
+    SYMMETRY=Bound(0, "1: receivers are interchangeable, all tasks alike", 0, 1),
     BUG=Bound(0, "a fault to inject: 1, 2 or 3 breaks the invariant of that number", 0, 3),
 )
 def session(bounds: Bounds) -> World:
@@ -282,4 +283,6 @@ def session(bounds: Bounds) -> World:
         world.may(trainer, "status", number=task, name=f"status {task}")
     _receivers_may(world, host, receivers)
     _claims(world, host, trainer, to_trainer, receivers)
+    if bounds.SYMMETRY and bounds.R > 1:
+        world.symmetric([[group[r] for group in receivers] for r in range(bounds.R)])
     return world
