@@ -67,6 +67,8 @@ def toy() -> World:
     world.crash(parties[1], times=1, keeps=lambda s: s.heard, restarted=Beacon)
     world.always("bounded", "at most two are counted", parties[0].heard + parties[1].heard <= 4)
     world.step("grows", "what was heard stays heard", parties[1].heard.next >= parties[1].heard)
+    few = jointly(lambda one, letters: one.heard + len(letters) < 5, parties[0], there)
+    world.step("few", "a condition on two components, before and after", few >> few.next)
     world.sometimes("both", "both hear", (parties[0].heard > 0) & (parties[1].heard > 0))
     world.leads_to("answered", "a call is answered", parties[0].heard == 0, parties[0].heard > 0, fair=[deliver])
     return world
@@ -279,7 +281,7 @@ def test_variables_are_called_after_components_and_properties_after_their_ids() 
     assert "WITH_2," in export.text
     assert "north_to_WITH_air," in export.text
     assert export.invariants == {"bounded": "bounded"}
-    assert export.temporal == {"grows": "grows"}
+    assert export.temporal == {"grows": "grows", "few": "few"}
 
 
 def test_comments_tell_the_numbers_in_the_protocols_words() -> None:
