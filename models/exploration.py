@@ -169,14 +169,26 @@ class Ticker:
         self.period_s = period_s
         self.started = self.last = perf_counter()
         self.last_states = 0
+        self.widths: list[int] = []
+        """States of the levels so far."""
 
     def tick(self, phase: str, states: int, edges: int, frontier: int, depth: int) -> None:
         """Report if it is time. The rate is that of the last period, so that a stall shows as a stall."""
         if self.report is None:
             return
+        while len(self.widths) <= depth:
+            self.widths.append(frontier)
         now = perf_counter()
         if now - self.last < self.period_s:
             return
         rate = (states - self.last_states) / (now - self.last)
         self.last, self.last_states = now, states
-        self.report(Progress(phase, states, edges, frontier, depth, rate, now - self.started))
+        self.report(Progress(phase, states, edges, frontier, depth, rate, now - self.started, self._remaining_s(rate)))
+
+    def _remaining_s(self, rate: float) -> float | None:
+        """What is left if levels go on to shrink as the last three did; nothing can be said while they do not, or while nothing moves."""
+        last = self.widths[-3:]
+        if rate <= 0 or len(last) < 3 or not last[0] > last[1] > last[2]:
+            return None
+        ratio = last[2] / last[1]
+        return last[2] / (1 - ratio) / rate

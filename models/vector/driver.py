@@ -22,6 +22,8 @@ from troth.models.vector.table import Table
 
 FORK_FRONTIER = 1 << 15
 """States of a level from which on a second process pays."""
+FORK_LEARNT = 64
+"""New local states in a level, up to which a team may start: above it, it would meet more often than it searches."""
 
 
 class VectorLevels:
@@ -106,6 +108,8 @@ class VectorSearch:
         self.table = self._table()
         self.depth = 0
         self.level_bytes = 0
+        self.known = 0
+        """Local states of all components when the present level began."""
 
     def _table(self) -> Table:
         return self.new_table(1)
@@ -120,8 +124,7 @@ class VectorSearch:
         started = perf_counter()
         front = joined([self.table.insert(self.expander.layout.pack_one(self.start)), self.table.flush()], self.expander.layout.words)
         while len(front[0]):
-            # A renaming may number new local states at any time, which a team could not agree on.
-            if self.limits.processes > 1 and len(front[0]) >= FORK_FRONTIER and can_fork() and self.canonical is None:
+            if self._team_pays(len(front[0])):
                 front, ending = Team(self, self.limits.processes).run(front)
                 if ending is not None:
                     self.found.ending = ending
@@ -139,6 +142,12 @@ class VectorSearch:
             self.depth += 1
         self.found.seconds = perf_counter() - started
         return self.found
+
+    def _team_pays(self, size: int) -> bool:
+        learnt, self.known = sum(self.expander.counts()) - self.known, sum(self.expander.counts())
+        settled = learnt <= max(FORK_LEARNT, size >> 11)
+        # A renaming may number new local states at any time, which a team could not agree on.
+        return self.limits.processes > 1 and size >= FORK_FRONTIER and settled and can_fork() and self.canonical is None
 
     def _limit(self, front: Words) -> Ending | None:
         if self.table.full:

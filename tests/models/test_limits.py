@@ -198,3 +198,13 @@ def test_a_search_whose_last_level_did_not_fit_is_not_complete(workers: int, mon
     result = check(world, engine="vector", limits=Limits(max_bytes=1024, workers=workers))
 
     assert (result.verdict, result.ending) == (Verdict.UNKNOWN, Ending.MEMORY)
+
+
+def test_a_remainder_is_only_given_while_levels_shrink() -> None:
+    seen: list[Progress] = []
+    ticker = exploration.Ticker(seen.append, 0.0)
+    for depth, width in enumerate([1, 10, 100, 50, 25, 12]):
+        ticker.last_states = 0
+        ticker.tick("exploring", 100, 0, width, depth)
+
+    assert [p.remaining_s is not None for p in seen] == [False, False, False, False, True, True]
