@@ -28,9 +28,7 @@ def test_an_accepted_result_ends_the_delivery_whose_acceptance_was_lost() -> Non
     made = ready()
     made.execute()
     made.deliver(TO_TRAINER)
-    made.deliver(("task receiver", "party"))
     made.finish(next(iter(made.pulls)))
-    made.deliver(("trainer", "receivers"))
 
     assert [type(lost) for lost in made.lose(TO_HOST)] == [m.TaskAccepted]
     made.take(2)
@@ -248,7 +246,7 @@ def test_a_lost_confirmation_is_said_again() -> None:
     made.lose(DATA_TO_TRAINER)
     made.run()
 
-    assert made.where("host", "acceptance", 1) == "accepted"
+    assert made.where("trainer", "publication", 1) == "accepted"
     made.fire("result receiver", "stall")
     made.run()
 

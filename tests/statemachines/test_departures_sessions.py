@@ -31,12 +31,17 @@ def offer(seq: int, *, attempt: int = 1, epoch: int = 1, content: int = 0) -> co
     return core.Received("control", message)
 
 
+def opening(epoch: int, *, host: int = 0, resume: bool = False) -> m.SessionOpen:
+    """SESSION_OPEN, by hand."""
+    return m.SessionOpen(epoch=epoch, host=host, resume=resume)
+
+
 def test_a_failed_launch_fails_itself_and_a_later_source_drains_in_full() -> None:
     """D1: launch 1 fails; launch 2 has a result whose source is live at the end: it is closed, not aborted."""
     made = supervisor()
     made.call("backend", "start", 1)
     made.call("backend", "execute", 2, ARGUMENTS)
-    from_host(made, m.SessionEnded(launch=1, verdict=m.Verdict.LOST))
+    from_host(made, m.SessionEnded(launch=1, verdict=m.Verdict.LOST, stuck=False))
     made.call("backend", "execute", 3, ARGUMENTS)
     from_host(made, m.SessionStarted(launch=1))
     from_host(made, m.TaskEnded(launch=1, outcome=m.TaskOutcome.RESULT))
@@ -45,7 +50,7 @@ def test_a_failed_launch_fails_itself_and_a_later_source_drains_in_full() -> Non
     assert made.outcomes("backend", "execute") == ["failed", "result"]
     assert not [sent for _, sent in made.sent if isinstance(sent, m.AbortSession | m.RunFailed)]
     assert made.outcomes("backend", "finalize") == []
-    from_host(made, m.SessionEnded(launch=1, verdict=m.Verdict.STOPPED))
+    from_host(made, m.SessionEnded(launch=1, verdict=m.Verdict.STOPPED, stuck=False))
 
     assert made.outcomes("backend", "finalize") == ["ok"]
     assert made.armed == {}
@@ -56,7 +61,7 @@ def test_a_host_may_open_above_the_session_it_had() -> None:
     made = ready(launched=False)
     made.working()
     made.send(3)
-    made.give("trainer", core.Received("control", m.SessionOpen(epoch=2)))
+    made.give("trainer", core.Received("control", opening(2)))
 
     assert made.outcomes("trainer", "send") == ["superseded"]
     assert made.said("trainer", m.SessionAccepted)[-1].epoch == 2
@@ -72,11 +77,11 @@ def test_a_host_may_open_above_the_session_it_had() -> None:
 def test_an_open_below_the_epoch_is_told_to_open_above_it() -> None:
     """D4: the refusal names the epoch and says that trying again helps; the host then opens above it."""
     made = ready(launched=False)
-    made.give("trainer", core.Received("control", m.SessionOpen(epoch=4)))
-    made.give("trainer", core.Received("control", m.SessionOpen(epoch=2)))
+    made.give("trainer", core.Received("control", opening(4)))
+    made.give("trainer", core.Received("control", opening(1, host=1)))
 
     refusal = made.said("trainer", m.SessionRejected)[-1]
-    assert (refusal.epoch, refusal.retry) == (4, True)
+    assert (refusal.opened, refusal.epoch, refusal.retry) == (1, 4, True)
     other = session(launched=False)
     other.order(m.StartSession(launch=1))
     other.give("host", core.LinkUp("control"))
@@ -93,7 +98,7 @@ def test_a_trainer_that_is_ending_refuses_every_open_for_good(ending: core.Messa
     made.send(3)
     made.give("trainer", core.Received("control", ending))
     before = made.snapshot()
-    made.give("trainer", core.Received("control", m.SessionOpen(epoch=2)))
+    made.give("trainer", core.Received("control", opening(2)))
 
     assert [said.retry for said in made.said("trainer", m.SessionRejected)] == [False]
     assert made.snapshot() == before
@@ -136,7 +141,7 @@ def test_a_newer_reservation_ends_the_second_chance_of_an_older_one() -> None:
     """D9, R20: task 1 failed and might come again; task 2 came; a late copy of task 1 is stale."""
     made = ready()
     made.give("trainer", offer(1))
-    made.give("trainer", core.Received("receivers", m.PayloadLost(seq=1)))
+    made.give("trainer", core.Received("receivers", m.PayloadLost(epoch=1, seq=1, receiver=0)))
     made.give("trainer", offer(2))
     made.give("trainer", offer(1, attempt=2))
 
@@ -148,7 +153,7 @@ def test_a_reservation_that_failed_may_be_made_again_while_nothing_newer_came() 
     """D9: the second chance itself works."""
     made = ready()
     made.give("trainer", offer(1))
-    made.give("trainer", core.Received("receivers", m.PayloadLost(seq=1)))
+    made.give("trainer", core.Received("receivers", m.PayloadLost(epoch=1, seq=1, receiver=0)))
     made.give("trainer", offer(1, attempt=2))
 
     assert made.where("trainer", "ledger", 1) == "reserved"
@@ -252,7 +257,7 @@ def test_a_trainer_too_many_waits_for_room() -> None:
     made.call("backend", "execute", 3, ARGUMENTS)
 
     assert [sent for _, sent in made.sent if isinstance(sent, m.StartSession)] == [m.StartSession(launch=1)]
-    from_host(made, m.SessionEnded(launch=1, verdict=m.Verdict.STOPPED))
+    from_host(made, m.SessionEnded(launch=1, verdict=m.Verdict.STOPPED, stuck=False))
 
     assert len([sent for _, sent in made.sent if isinstance(sent, m.StartSession)]) == 2
 
@@ -288,7 +293,7 @@ def test_no_send_outlives_an_abort(at: str) -> None:
     made.give("trainer", core.Received("control", m.Abort(epoch=1)))
 
     assert made.outcomes("trainer", "send") == ["aborted"]
-    assert {where for where in made.armed if where[0] == "trainer"} == set()
+    assert {timer for name, timer, _ in made.armed if name == "trainer"} == {"lease", "beat"}, "it can be asked again"
     assert ("trainer", "result", (1, 0)) not in made.offers
 
 
@@ -326,7 +331,7 @@ def test_shutdown_returns_at_any_time(stage: str) -> None:
         made.give("trainer", core.Received("control", m.SessionConfirmed(epoch=1)))
     if stage == "draining":
         made.give("trainer", offer(1))
-        made.give("trainer", core.Received("receivers", m.PayloadArrived(seq=1)))
+        made.give("trainer", core.Received("receivers", m.PayloadArrived(epoch=1, seq=1, receiver=0)))
         made.take(2)
         made.send(3)
         made.give("trainer", core.Received("control", m.Shutdown(epoch=1)))
