@@ -15,15 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import Enum
-from itertools import islice
-from random import Random
 from time import perf_counter
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from attrs import frozen
 
 from troth.models.canonical import alike, digest, not_alike, spelled
 from troth.models.errors import ComponentFailed, NotDeterministic, WorldError
+from troth.models.steadiness import compare, told
 
 State: TypeAlias = tuple[int, ...]
 """A global state: the number of each component's local state, in the order of the components."""
@@ -35,9 +34,6 @@ ITEMS_LIMIT = 64
 """Items that may be pending in one action before it is said that its components answer each other for ever."""
 CHAIN_LIMIT = 256
 """Reactions that one action may take."""
-
-AGAIN = 256
-"""Answers of each component that are asked for once more when a search is over."""
 
 DONE = 0
 """The symbol of an action with nothing left to do (unlabelled)."""
@@ -275,13 +271,14 @@ class System:
     def _tabulate(self, table: Tabulated, local: int, item: int) -> tuple[Branch, ...]:
         started = perf_counter()
         operation = self.items[item][1]
-        branches = self._branches(table, local, operation)
+        branches = self.answered(table, local, operation)
         if _twice(len(table.calls)) and not isinstance(operation, Check):
-            self._compare(table, local, operation, branches)
+            compare(self, table, local, operation, branches)
         table.seconds += perf_counter() - started
         return branches
 
-    def _branches(self, table: Tabulated, local: int, operation: Hashable) -> tuple[Branch, ...]:
+    def answered(self, table: Tabulated, local: int, operation: Hashable) -> tuple[Branch, ...]:
+        """What a component answers now, whatever the table says."""
         if isinstance(operation, Check):
             emits = operation.emits(self, local)
             return () if emits is None else (Branch(local, tuple(self.item(e) for e in emits), None, (), (), "", truncated=False),)
@@ -290,48 +287,13 @@ class System:
             for o in self._ask(table.component, table.states[local], operation)
         )
 
-    def _compare(self, table: Tabulated, local: int, operation: Hashable, known: tuple[Branch, ...]) -> None:
-        """Ask once more; another answer is an error that names what differs."""
-        again = self._branches(table, local, operation)
-        if again == known:
-            return
-        guards = sorted({name for one, other in zip(known, again, strict=False) for name, _ in set(one.guards) ^ set(other.guards)})
-        which = f" (guard {', '.join(guards)})" if guards else ""
-        went = " and then to ".join(self._went(table, branches) for branches in (known, again))
-        asked = f"asked twice about {_short(operation)} in state {table.component.spelled(table.states[local])}"
-        raise NotDeterministic(
-            f"{table.component.name} is not deterministic: {asked}, it went to {went}{which}; "
-            "a step must depend on its state and its event alone"
-        )
-
-    def _went(self, table: Tabulated, branches: tuple[Branch, ...]) -> str:
-        found = []
-        for branch in branches:
-            gave = ", ".join(_short(self.items[e][1]) for e in branch.emits)
-            found.append(table.component.spelled(table.states[branch.target]) + (f" giving {gave}" if gave else ""))
-        return " or ".join(found) or "nothing"
-
-    def ask_again(self, most: int = AGAIN) -> None:
-        """Ask for a part of what was tabulated once more, now that everything else has happened.
-
-        A step that depends on what the world did before, on a global or on the time, answers differently by now. At most ``most``
-        answers of each component are compared, spread evenly over the search.
-        """
-        for table in self.components:
-            step = -(-len(table.calls) // most) or 1
-            sample = list(islice(table.calls.items(), 0, None, step))
-            # In another order than the first time: what depends on the calls before it would else answer as it did.
-            Random(len(sample)).shuffle(sample)  # noqa: S311 - the same order in every run
-            for (local, item), known in sample:
-                self._compare(table, local, self.items[item][1], known)
-
     def _ask(self, component: Component, state: Hashable, operation: Hashable) -> tuple[Outcome, ...]:
         try:
             return component.react(state, operation)
         except (WorldError, NotDeterministic):
             raise
         except Exception as error:
-            where = f"it was asked {_short(operation)} in state {component.spelled(state)}"
+            where = f"it was asked {told(operation)} in state {component.spelled(state)}"
             raise ComponentFailed(f"{component.name} raised {type(error).__name__}: {error}; {where}") from error
 
     def resolve(self, symbol: int, local: int) -> tuple[tuple[int, int], ...]:
@@ -417,8 +379,3 @@ class System:
     def tabulation_s(self) -> float:
         """Seconds spent in the components' own code."""
         return sum(table.seconds for table in self.components)
-
-
-def _short(operation: Any) -> str:
-    text = str(operation) if isinstance(operation, Check) else spelled(operation)
-    return text if len(text) <= 120 else text[:117] + "..."
