@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from troth.models.errors import WorldError
 from troth.models.expressions import BOOLEAN, Const, Expr, Implies, Joint, Leaf, Op, Value
 from troth.models.properties import Property, PropertyKind
 from troth.models.system import System
@@ -18,8 +19,8 @@ JOINT_LIMIT = 200_000
 JointKey: TypeAlias = "tuple[Callable[..., Value], tuple[int, ...]]"
 
 
-class NotExpressible(Exception):
-    """A property that has no form in the exported module; the message says why."""
+class NotExpressible(WorldError):
+    """An expression that has no form in the exported module; the message says why."""
 
 
 class Watching:

@@ -153,7 +153,8 @@ class _Module:
         self.variables = [self.names.given(table.name) for table in self.tables.components]
         self.does = [self.names.given(f"{variable}_does") for variable in self.variables]
         taken = {way.item for table in self.tables.components for ways in table.rows for way in ways}
-        self.possible = [(self.names.given(a.name), (a, items)) for a, items in self.tables.actions if taken.issuperset(items)]
+        self.possible = [(self.names.given(a.name), a, items) for a, items in self.tables.actions if taken.issuperset(items)]
+        self.never = [a.name for a, items in self.tables.actions if not taken.issuperset(items)]
         self.claims = Claims(system, self.tables, self.variables, self.names, watching)
         self.observed = observed
         self.refines = tuple(refines)
@@ -293,20 +294,19 @@ class _Module:
         initial = [f"/\\ {variable} = 1" for variable in self.variables]
         resting = [f"/\\ {v} \\in 1..{t.resting}" for v, t in zip(self.variables, self.tables.components, strict=True)]
         lines = []
-        for name, (action, items) in self.possible:
+        for name, action, items in self.possible:
             lines += [
                 comment(f"{action.name} ({action.kind.value}, by the {action.who})"),
                 f"{name} == Take(<<{', '.join(map(str, items))}>>)",
             ]
-        never = [action.name for action, _ in self.tables.actions if action not in [possible for _, (possible, _) in self.possible]]
         return [
             *lines,
-            *([comment(f"Never possible: {', '.join(never)}.")] if never else []),
+            *([comment(f"Never possible: {', '.join(self.never)}.")] if self.never else []),
             "",
             "Init ==",
             *[f"  {line}" for line in initial],
             "Next ==",
-            *[f"  \\/ {name}" for name, _ in self.possible],
+            *[f"  \\/ {name}" for name, *_ in self.possible],
             "Spec == Init /\\ [][Next]_vars",
             "",
             comment("Every component is in a state that Troth saw it in between two actions."),
@@ -359,7 +359,8 @@ class _Module:
             claim = claims[refinement.module] = self.names.given(f"Implements_{refinement.module}")
             values = [f"{k} <- {v if isinstance(v, str) else self.claims.value(v)}" for k, v in refinement.mapping.items()]
             lines += ["", comment(f"This world implements {refinement.module}, seen through this mapping.")]
-            lines += [f"{instance} == INSTANCE {refinement.module} WITH", *[f"  {v}," for v in values[:-1]], f"  {values[-1]}"]
+            lines.append(f"{instance} == INSTANCE {refinement.module}{' WITH' if values else ''}")
+            lines += [f"  {v}{',' if place < len(values) else ''}" for place, v in enumerate(values, 1)]
             lines.append(f"{claim} == {instance}!{refinement.spec}")
         return lines, claims
 

@@ -15,7 +15,7 @@ from tests.models.random_worlds import random_world
 from tests.models.tlc import TlcRun, require_tlc, tlc
 from troth.cli.finding import find
 from troth.models import Verdict, World, check, deliver, jointly
-from troth.models.errors import Exhausted
+from troth.models.errors import Exhausted, WorldError
 from troth.models.exploration import Limits
 from troth.models.properties import PropertyKind
 from troth.models.tla import Exported, Refinement, exported
@@ -327,6 +327,14 @@ def test_observations_and_definitions_are_written_when_asked_for() -> None:
 
     assert "\nWITH_2_heard == <<" in text
     assert "\nenough == (north_heard[north] >= 2)\n" in text
+
+
+def test_a_definition_that_cannot_be_written_is_an_error_that_names_it() -> None:
+    """Unlike a property, it was asked for."""
+    world = toy()
+    north = world.handles[0]
+    with pytest.raises(WorldError, match="`north.heard` is a number where a condition is needed"):
+        exported(world, definitions={"wrong": north.see("heard") & (north.see("heard") == 1)})
 
 
 @pytest.mark.parametrize("make", ["session(T=1, R=1, A=2, C=2)", "test_tla_export.toy()"])
