@@ -6,7 +6,8 @@
 
 A tool that counts other states or edges than are pinned is an error: a fast wrong answer is no answer. Tools that are not installed
 are rows that say how to install them. ``ratio`` is a tool's median time over Troth's. Exit code: 0 all bounds are kept, 1 one is
-missed, 3 a wrong count. Run it on a quiet machine; it says so where the machine was not.
+missed, 3 a wrong count. Run it on a quiet machine; it says so where the machine was not. ``cpu_s``, the processor time of all
+processes of a run, depends less on what else was running.
 
 Memory is what all processes of a run have resident together, at most, looked at every few milliseconds in a run of its own. Pages
 that processes share count once for each, so it is an upper bound. For the other tools, which are one process each, it is the figure
@@ -60,6 +61,7 @@ class Bench:
         self.runs = runs
         self.quiet = quiet
         self.seconds: dict[tuple[str, str], list[float]] = {}
+        self.cpu: dict[tuple[str, str], list[float]] = {}
         self.peaks: dict[tuple[str, str], int] = {}
 
     def rows(self) -> list[dict[str, Any]]:
@@ -88,6 +90,7 @@ class Bench:
             for tool, plan in plans.items():
                 done = self._checked(size, tool, plan, polled=False)
                 self.seconds.setdefault((size, tool), []).append(done.seconds)
+                self.cpu.setdefault((size, tool), []).append(done.cpu_s)
                 self.peaks[size, tool] = max(self.peaks.get((size, tool), 0), done.peak_bytes)
         if "troth" in plans:
             self.peaks[size, "troth"] = self._checked(size, "troth", plans["troth"], polled=True).peak_bytes
@@ -120,6 +123,7 @@ class Bench:
             ratio=None if ratio is None else round(ratio, 2),
             bound=bound,
             ok=True if bound is None else ratio is not None and ratio >= bound,
+            cpu_s=round(median(self.cpu[size, tool]), 3),
             states=SIZES[size].states,
             edges=SIZES[size].edges,
         )
@@ -169,6 +173,7 @@ class Bench:
             return
         parts = [f"{one['name']:<26}"]
         parts.append(f"{one['median_s']:>9.3f} s" if one["median_s"] is not None else " " * 11)
+        parts.append(f"{one['cpu_s']:>9.3f} s cpu" if "cpu_s" in one else " " * 15)
         parts.append(f"{one['peak_mb']:>9,.1f} MB" if one["peak_mb"] is not None else " " * 12)
         parts.append(f"x{one['ratio']:<7}" if one["ratio"] is not None else f"{one.get('value', ''):<8}")
         if one["bound"] is not None:

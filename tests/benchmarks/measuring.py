@@ -22,9 +22,10 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @frozen
 class Run:
-    """One run of a command. ``peak_bytes`` is the largest resident memory of one process, or of all together if it was polled."""
+    """One run of a command. ``cpu_s`` is the processor time of all its processes; ``peak_bytes`` is the largest resident memory of one process, or of all together if it was polled."""
 
     seconds: float
+    cpu_s: float
     peak_bytes: int
     stdout: str
     stderr: str
@@ -45,7 +46,7 @@ def run(command: Sequence[str], cwd: Path, *, polled: bool = False, env: Mapping
         said = out.read().decode(errors="replace"), err.read().decode(errors="replace")
     scale = 1 if platform.system() == "Darwin" else 1024
     # The kernel's figure is never less than what the parent had at the fork: good enough for large processes, which are not polled.
-    return Run(seconds, peak if polled else usage.ru_maxrss * scale, *said, process.returncode)
+    return Run(seconds, usage.ru_utime + usage.ru_stime, peak if polled else usage.ru_maxrss * scale, *said, process.returncode)
 
 
 def _polled(process: subprocess.Popen[bytes]) -> int:
