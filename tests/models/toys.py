@@ -19,6 +19,7 @@ from troth.spec import (
     PartyCore,
     Refuse,
     Row,
+    Send,
     To,
     always,
     atom,
@@ -30,9 +31,8 @@ from troth.spec import (
     set_timer,
     timer,
 )
-from troth.spec import Send as send_effect
 
-tell: Any = send_effect
+tell: Any = Send
 """A core's messages are Message objects; a world of step functions takes any hashable."""
 
 # -- a lock, of step functions -----------------------------------------------------------------------------------------
