@@ -22,7 +22,11 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @frozen
 class Run:
-    """One run of a command. ``cpu_s`` is the processor time of all its processes; ``peak_bytes`` is the largest resident memory of one process, or of all together if it was polled."""
+    """One run of a command.
+
+    ``cpu_s`` is the processor time of all its processes, ``peak_bytes`` the largest resident memory of one process, or of all together
+    if it was polled.
+    """
 
     seconds: float
     cpu_s: float
