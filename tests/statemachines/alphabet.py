@@ -122,7 +122,7 @@ def trainer_events(
     """Everything a trainer can be given."""
     domains = Domains(
         values={
-            "epoch": epochs, "seq": tasks, "floor": tasks, "attempt": (1, 2), "content": contents, "inline": FLAGS, "retry": FLAGS,
+            "epoch": epochs, "host": (0, 1) if len(epochs) > 1 else (0,), "resume": FLAGS, "seq": tasks, "floor": tasks, "attempt": (1, 2), "content": contents, "inline": FLAGS, "retry": FLAGS,
             "reason": (m.RejectReason.STALE,),
         }
     )  # fmt: skip
@@ -135,7 +135,7 @@ def host_events(*, tasks: tuple[int, ...], contents: tuple[int, ...], leave_out:
     """Everything a host can be given."""
     domains = Domains(
         values={
-            "claim": tuple(m.Claim), "Hello.epoch": (0, 1, 2), "SessionRejected.epoch": (1,), "seq": tasks, "attempt": (1, 2),
+            "claim": tuple(m.Claim), "Hello.epoch": (0, 1, 2), "SessionRejected.epoch": (1,), "opened": (1, 2), "receiver": (0,), "seq": tasks, "attempt": (1, 2),
             "content": contents, "inline": FLAGS, "retry": FLAGS, "proven": FLAGS, "delivered": FLAGS,
             "reason": (m.FailReason.BUSY, m.FailReason.STALE),
         }
@@ -186,7 +186,7 @@ def ordinary_session() -> tuple[list[core.Event], list[core.Event]]:
         ("trainer", core.Received("control", m.SessionConfirmed(epoch=1))),
         ("trainer", core.Called("receive", 2)),
         ("trainer", core.Received("control", m.TaskReady(epoch=1, seq=1, attempt=1, floor=1, content=0, receivers=1, inline=False))),
-        ("trainer", core.Received("receivers", m.PayloadArrived(seq=1))),
+        ("trainer", core.Received("receivers", m.PayloadArrived(epoch=1, seq=1, receiver=0))),
         ("trainer", core.Called("take", 2)),
         ("trainer", core.Called("send", 3, m.SendArguments(content=0, inline=False))),
         ("trainer", core.Received("control", m.ResultAccepted(epoch=1, seq=1, attempt=1))),
@@ -199,6 +199,6 @@ def ordinary_session() -> tuple[list[core.Event], list[core.Event]]:
         ("host", core.Received("data", m.PayloadHeld(epoch=1, seq=1, receiver=0))),
         ("host", core.Received("control", m.TaskAccepted(epoch=1, seq=1))),
         ("host", core.Received("control", m.ResultReady(epoch=1, seq=1, attempt=1, content=0, inline=False))),
-        ("host", core.Received("receivers", m.PayloadArrived(seq=1))),
+        ("host", core.Received("receivers", m.PayloadArrived(epoch=1, seq=1, receiver=0))),
     ]  # fmt: skip
     return [event for who, event in script if who == "trainer"], [event for who, event in script if who == "host"]
