@@ -33,9 +33,10 @@ LIVENESS = frozenset({PropertyKind.ALWAYS_EVENTUALLY, PropertyKind.LEADS_TO})
 
 @frozen
 class Fairness:
-    """Every edge label of these actions is treated fairly, each for itself.
+    """Every turn of these actions is treated fairly, each for itself: of a link, each message; of a party's timers, each timer.
 
-    Weak: a label that is enabled from some point on without a break is taken. Strong: one that is enabled again and again is taken.
+    Weak: a turn that is possible from some point on without a break is taken. Strong: one that is possible again and again is taken.
+    Which of several outcomes a turn has is nobody's to choose, so fairness does not force one; ``troth.models.fairness`` says more.
     """
 
     actions: frozenset[int]

@@ -98,3 +98,13 @@ def test_two_workers_find_what_one_finds(drawn: tuple[Described, Claims]) -> Non
         result = agree(of, asked, {"engine": "vector", "limits": Limits(workers=2)})
 
     assert answers(result) == answers(check(built(of, asked), engine="scalar"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES, ids=["scalar", "vector"])
+@settings(CHECKED, max_examples=1500)
+@given(drawn=st.one_of(asked_of(), asked_of(most_parties=2, most_links=1)))
+def test_many_more_worlds_agree(mode: dict[str, Any], drawn: tuple[Described, Claims]) -> None:
+    of, asked = drawn
+
+    assert_lively(of, asked, agree(of, asked, mode))
