@@ -137,8 +137,8 @@ def _built(found: Sequence[Found], options: Options) -> list[World]:
     for id_ in options.properties:
         known = [p.id for w in worlds for p in w.properties]
         if id_ not in known:
-            where = f"world {worlds[0].name} has" if alone else "no world here has"
-            raise click.UsageError(f"{where} no property {id_!r}; {'it has' if alone else 'they have'} {', '.join(known) or 'none'}")
+            where = f"world {worlds[0].name} has no" if alone else "no world here has a"
+            raise click.UsageError(f"{where} property {id_!r}; {'it has' if alone else 'they have'} {', '.join(known) or 'none'}")
     return [_with(world, options.mutant) for world in worlds] if options.mutant else worlds
 
 
