@@ -156,7 +156,7 @@ class VectorSearch:
             return None
         if self.limits.max_states is not None and self.table.count > self.limits.max_states:
             return Ending.STATES
-        if self.table.bytes + self.level_bytes > self.max_bytes:
+        if self.table.bytes + self.level_bytes + self.expander.bytes > self.max_bytes:
             return Ending.MEMORY
         return None
 

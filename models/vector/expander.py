@@ -74,6 +74,11 @@ class Expander:
         self.layout = layout
         self._plan()
 
+    @property
+    def bytes(self) -> int:
+        """Memory that the tables take."""
+        return sum(group.bytes for group in self.groups) + sum(stage.bytes for stage in self.stages)
+
     def columns(self, states: Words) -> list[Ints | None]:
         """The columns that the groups need."""
         found: list[Ints | None] = [None] * len(self.layout.width)

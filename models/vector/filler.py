@@ -61,7 +61,9 @@ class Filler:
         self.heads = np.empty(0, np.int32)
         self.unknown: list[NDArray[np.intp]] = []
         """While numbering is frozen: the rows of pending actions that need a new local state."""
-        self.limits = [1 << key_bits(len(table.states)) for table in system.components]
+        # A joint key may have room where the packed field has none.
+        keys = (key_bits(len(table.states)) for table in system.components)
+        self.limits = [1 << min(key, width) for key, width in zip(keys, layout.width, strict=True)]
 
     def check(self) -> None:
         """Raise ``Outgrown`` where a component has more local states than were planned for: before any of them is packed."""

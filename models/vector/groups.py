@@ -87,6 +87,11 @@ class Group:
         self.used, self.info, self.cut, self.has_cut = old.used, old.info, old.cut, old.has_cut
         self.planes, self.symbols, self.has_symbols = old.planes, old.symbols, old.has_symbols
 
+    @property
+    def bytes(self) -> int:
+        """Memory that the table takes."""
+        return 4 * self.size + len(self.info) * (6 + len(self.planes) * (8 * self.words + 4))
+
     def keys(self, columns: Sequence[Ints | None]) -> Ints:
         """Joint keys from the columns of the group's components."""
         key: Ints | None = None

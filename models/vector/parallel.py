@@ -249,7 +249,7 @@ class Worker:
     def _settle(self) -> tuple[list[int], Ending | None]:
         """The end of a level: the same sums and the same decision in every worker."""
         search, table, watch = self.search, self.search.table, self.search.watch
-        used = table.bytes + self.team.arenas[self.me].used * 8 * self.words
+        used = table.bytes + self.team.arenas[self.me].used * 8 * self.words + search.expander.bytes
         own = LevelEnd(len(self.front[0]), table.count, self.edges, self.cut, used, table.full, watch.hits, watch.failures)
         ends: list[LevelEnd] = self.mesh.meet(own)
         for number in self.peers:

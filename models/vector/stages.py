@@ -96,6 +96,11 @@ class Stage:
         self.count[key] = len(found)
 
     @property
+    def bytes(self) -> int:
+        """Memory that the table takes."""
+        return len(self.count) * (2 + 8 * len(self.target))
+
+    @property
     def entries(self) -> int:
         """Pairs that were tabulated."""
         return int((self.count != UNKNOWN).sum())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from troth.models import Limits, Verdict, check
+from troth.models.vector import layout
 from troth.models.worlds.bench.session import session
 
 SMALL = {
@@ -40,6 +41,14 @@ def test_large_counts_agree_for_any_number_of_workers(size: tuple[int, int, int,
 
     assert (result.states, result.edges, result.depth) == LARGE[size]
     assert result.verdict is Verdict.HOLDS
+
+
+@pytest.mark.parametrize("bits", [(25, 40), (20, 40), (13, 14)], ids=str)
+def test_counts_agree_where_states_fill_their_words_to_the_last_bit(bits: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "WORD_BITS", bits)
+    result = check(session(T=2, R=1, A=2, C=1), limits=Limits(workers=1))
+
+    assert (result.states, result.edges, result.depth) == LARGE[2, 1, 2, 1]
 
 
 @pytest.mark.slow
