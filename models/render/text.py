@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from troth.models.render.flights import Fate, Flight
 from troth.models.render.story import Story, StoryStep, story
+from troth.models.system import ActionKind
 from troth.models.trace import Trace
 
 WHAT_WIDTH = 46
@@ -54,6 +55,8 @@ def _right(step: StoryStep, width: int) -> list[str]:
     for flight in sent:
         lines += [f"{flight.source:<{width}}  {line}" for line in _sent([flight])]
     lines += [f"{'':<{width}}  {note}" for note in step.notes]
+    if step.about and not lines and step.kind not in (ActionKind.LOSE, ActionKind.DUPLICATE):
+        lines.append(f"{step.about:<{width}}  nothing changes")
     if worth_saying(step):
         lines.append(f"{'':<{width}}  in flight: {in_flight(step)}")
     return lines
