@@ -100,14 +100,22 @@ class TestB:
 
         assert len(runs) == 1
 
-    def test_counts_and_traces_are_the_same_bytes_for_every_hash_seed(self) -> None:
+    @pytest.mark.parametrize("world", ["INBOX", "GRID"])
+    def test_counts_and_traces_are_the_same_bytes_for_every_hash_seed(self, world: str) -> None:
         outputs = []
         for seed in (0, 1, 2):
-            done = troth("check", f"{WORLDS}:INBOX", "--json", seed=seed)
+            done = troth("check", f"{WORLDS}:{world}", "--json", seed=seed)
             assert done.returncode == 1
             outputs.append([line for line in done.stdout.splitlines() if '"seconds"' not in line and '"tabulation_s"' not in line])
 
         assert outputs[0] == outputs[1] == outputs[2]
+
+    @pytest.mark.parametrize("engine", ["scalar", "vector"])
+    def test_what_a_bound_cut_off_is_said_in_the_verdict(self, engine: str) -> None:
+        result = check(worlds.crowded(), engine=engine)
+
+        assert (result.verdict, result.truncated) == (Verdict.UNKNOWN, 1)
+        assert {p.reason for p in result.properties} == {"1 edges were cut off by a bound of the world"}
 
     def test_every_counterexample_is_a_run_of_the_model(self) -> None:
         for mode in MODES:

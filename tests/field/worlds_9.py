@@ -182,6 +182,18 @@ def inbox(*, checks: bool = True) -> World:
     return world
 
 
+def crowded() -> World:
+    """A link with room for one message, and a sender who sends two: the second has nowhere to go, and the world says so."""
+    world = World("crowded")
+    sender = world.party("sender", lambda n, _: (n + 1, (Send("reader", n),)) if n < 2 else None, initial=0)
+    reader = world.party("reader", lambda n, _: (n + 1, ()), initial=0, observe={"n": lambda n: n})
+    world.link(sender, reader, full="truncates")
+    world.may(sender, "send")
+    world.always("AtMostTwo", "no more than two arrive", reader.n <= 2)
+    world.always_eventually("Two", "both arrive", reader.n == 2, fair=[deliver, "sender.send"])
+    return world
+
+
 def set_order(names: Iterable[str] = ("ann", "bob", "cy", "dot", "eve", "fay")) -> World:
     """A party that takes what a set gives first: it depends on the hash seed, alike within one process."""
     world = World("set order")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -297,3 +299,13 @@ class TestHonesty:
         phases = [p.phase for p in told if p.phase.startswith("liveness")]
         assert phases == ["liveness graph", "liveness components of L", "liveness fairness of L", "liveness counterexample to L"]
         assert all(p.states > 0 for p in told)
+
+    def test_a_small_world_needs_neither_numpy_nor_scipy(self) -> None:
+        script = (
+            "import sys; from troth.models import check; from troth.models.worlds.published.peterson import peterson;"
+            "assert check(peterson(FAIR=0)).verdict.value == 'violated';"
+            "print([m for m in ('numpy', 'scipy') if m in sys.modules])"
+        )
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+
+        assert done.stdout.strip() == "[]"
