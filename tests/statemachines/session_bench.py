@@ -91,6 +91,30 @@ class Session(Bench):
         self.give("host", core.LinkUp("control"))
         self.run()
 
+    def anew(self, name: str, core_: PartyCore) -> None:
+        """The process of a core is started anew: its timers and transfers are gone, and what was on its links with it."""
+        self.cores[name] = core_
+        for where in [where for where in self.armed if where[0] == name]:
+            del self.armed[where]
+        self.lose(TO_TRAINER)
+        self.lose(TO_HOST)
+
+    def trainer_anew(self, *, launched: bool = False) -> None:
+        """The trainer's script is started again, and calls init()."""
+        self.anew("trainer", Trainer(TrainerConfig(launched=launched, limits=self.limits)))
+        self.call("trainer", "init", 1, m.InitArguments(control_rank=True))
+        self.redial()
+
+    def host_anew(self) -> None:
+        """The host's process is started again, counts its epochs anew, and wants a trainer."""
+        self.anew("host", Host(HostConfig(launched=False, instance=1, limits=self.limits)))
+        self.order(m.StartSession(launch=1))
+        self.redial()
+
+    def timers(self, name: str) -> set[str]:
+        """The timers that run there."""
+        return {timer for who, timer, _ in self.armed if who == name}
+
     def to_supervisor(self, kind: type[core.Message]) -> list[Any]:
         """What the host told its supervisor, of one kind."""
         return [message for name, message in self.sent if name == "host" and isinstance(message, kind)]
