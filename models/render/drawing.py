@@ -21,7 +21,10 @@ LINE = 15
 LETTER = 6.6
 """Pixels a letter, about: the font is whatever monospace the reader has."""
 GUTTER = 270
-COLUMN = 250
+COLUMN = 330
+"""Pixels between two lifelines: room for what a party did, and beyond it for the names of messages."""
+BESIDE = 205
+"""Pixels of that for what a party did."""
 TOP = 46
 BAND = 14
 """Pixels between two steps."""
@@ -88,7 +91,7 @@ def _lines(step: StoryStep, party: str) -> list[tuple[str, str]]:
 
 
 def _wrapped(words: str) -> list[str]:
-    return wrap(words, int((COLUMN - 34) / LETTER), subsequent_indent="  ") or [""]
+    return wrap(words, int(BESIDE / LETTER), subsequent_indent="  ") or [""]
 
 
 def _rows(canvas: Canvas) -> int:
@@ -99,7 +102,7 @@ def _rows(canvas: Canvas) -> int:
         beside = max((len(_lines(step, party)) for party in canvas.x), default=0)
         left = 1 + len(_event(step)) + len(step.notes)
         y += max(beside, left) * LINE + BAND
-    return y + 26
+    return y + 26 + LINE * sum(f.fate is Fate.IN_FLIGHT for f in canvas.story.flights)
 
 
 def _bands(canvas: Canvas) -> None:
@@ -144,8 +147,8 @@ def _flights(canvas: Canvas) -> None:
 def _flight(canvas: Canvas, flight: Flight) -> None:
     begin, end = float(canvas.x[flight.source]), float(canvas.x[flight.target])
     top = canvas.y[flight.born] - 4.0
-    bottom = canvas.y[flight.died] - 4.0 if flight.died is not None else canvas.height - 22.0
-    half = begin + (end - begin) * 0.5
+    bottom = canvas.y[flight.died] - 4.0 if flight.died is not None else _end(canvas, flight)
+    half = begin + COLUMN * (0.85 if end > begin else -0.5)
     cls = "arrow"
     if flight.copy:
         begin += (end - begin) * 0.25
@@ -169,14 +172,23 @@ def _flight(canvas: Canvas, flight: Flight) -> None:
     _label(canvas, flight, (begin, end if flight.fate is Fate.DELIVERED else half), (top, bottom))
 
 
+def _end(canvas: Canvas, flight: Flight) -> float:
+    """How far down a message goes that is in flight at the end: each to a line of its own."""
+    flying = [f.number for f in canvas.story.flights if f.fate is Fate.IN_FLIGHT]
+    return canvas.height - 26.0 - LINE * (len(flying) - 1 - flying.index(flight.number))
+
+
 def _label(canvas: Canvas, flight: Flight, ends: tuple[float, float], heights: tuple[float, float]) -> None:
-    """The message's name on its arrow, half way between two lifelines."""
+    """The message's name on its arrow, in the part of a column where no party's text stands."""
     (begin, end), (top, bottom) = ends, heights
-    across = max(1, round(abs(end - begin) / COLUMN))
-    share = (across // 2 + 0.5) / across if flight.fate is Fate.DELIVERED else 0.6
+    segment = min(begin, end) + COLUMN * (max(1, round(abs(end - begin) / COLUMN)) // 2)
+    x = min(segment + COLUMN * 0.8, max(begin, end) - 20)
     words = flight.message if len(flight.message) <= 34 else f"{flight.message[:33]}…"
     words += {Fate.LOST: " lost", Fate.FULL: " no room", Fate.IN_FLIGHT: " in flight"}.get(flight.fate, "")
-    canvas.text(begin + (end - begin) * share, top + (bottom - top) * share - 5, words, "message", flight.message)
+    y = top + (bottom - top) * (x - begin) / (end - begin) - 5
+    if flight.fate is Fate.IN_FLIGHT:  # beyond the end of its line, where nothing else is
+        x, y = end + (1 if end > begin else -1) * (len(words) * LETTER / 2 + 8), bottom + 4
+    canvas.text(x, y, words, "message gone" if flight.fate is Fate.LOST else "message", flight.message)
 
 
 def _head(canvas: Canvas, x: float, y: float, *, forwards: bool, slope: float) -> None:

@@ -39,7 +39,7 @@ svg .arrow { stroke: var(--blue); stroke-width: 1.6; } svg .copied { stroke-dash
 svg .lost { stroke: var(--red); } svg .flying { stroke: var(--soft); stroke-dasharray: 2 3; } svg .tip { fill: var(--blue); }
 svg .cross { stroke: var(--red); stroke-width: 2.4; } svg .dot { fill: var(--ink); } svg .timer { fill: var(--amber); }
 svg .message { text-anchor: middle; fill: var(--blue); font-weight: 600; paint-order: stroke; stroke: var(--paper); stroke-width: 4px;
-  stroke-linejoin: round; } svg .number { font-weight: 700; } svg .who, svg .note { fill: var(--soft); }
+  stroke-linejoin: round; } svg .gone { fill: var(--red); } svg .number { font-weight: 700; } svg .who, svg .note { fill: var(--soft); }
 svg .did { paint-order: stroke; stroke: var(--paper); stroke-width: 3px; stroke-linejoin: round; }
 svg .loop { fill: none; stroke: var(--violet); stroke-width: 2.5; } svg .loophead { fill: var(--violet); }
 svg .loopname { fill: var(--violet); text-anchor: middle; font-weight: 650; }
@@ -102,7 +102,8 @@ def _trace(shown: Shown, claim: PropertyResult, place: int) -> Iterator[str]:
     lasso = f", the last {len(of.steps) - of.loop} of them for ever" if of.loop is not None else ""
     lasso = ", after which nothing need happen, for ever" if of.stands_still else lasso
     yield f'<h3 id="w{place}-{escape(claim.property.id)}">{escape(claim.property.id)} {_verdict(claim.verdict)}</h3>'
-    yield f"<p>{escape(claim.property.statement)}. <span class='soft'>Here is {what} of {len(of.steps)} steps{lasso}.</span></p>"
+    steps = "1 step" if len(of.steps) == 1 else f"{len(of.steps)} steps"
+    yield f"<p>{escape(claim.property.statement)}. <span class='soft'>Here is {what} of {steps}{lasso}.</span></p>"
     if of.steps:
         yield f'<div class="picture">{svg(of, f"{what} of {claim.property.id}")}</div>'
     opened = "" if of.steps else " open"

@@ -141,14 +141,14 @@ def _slots(core: PartyCore, state: Any) -> dict[tuple[str, Any], tuple[Any, Any]
 def _declared(core: PartyCore, rows: list[str], before: Any, after: Any) -> Iterator[Part]:
     fired: dict[str, list[Fired]] = {}
     for row in rows:
-        machine, one = _fired(core.party, row)
-        fired.setdefault(machine, []).append(one)
+        name, one = _fired(core.party, row)
+        fired.setdefault(name, []).append(one)
     moved: dict[str, list[Change]] = {}
     if before != after:
         old, new = _slots(core, before), _slots(core, after)
         for machine in core.party.machines:
             start = (machine.initial, machine.data())
-            keys = [key for name, key in {**old, **new} if name == machine.name]
+            keys = [key for owner, key in {**old, **new} if owner == machine.name]
             for key in dict.fromkeys(keys):
                 where = machine.name, key
                 moved.setdefault(machine.name, []).extend(_slot(key, old.get(where, start), new.get(where, start)))
