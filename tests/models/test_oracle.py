@@ -12,7 +12,7 @@ from tests.models import oracle
 from tests.models.described import Claims, Described, built, claims, described
 from tests.models.lassos import assert_fair_and_real
 from troth.models import CheckResult, Limits, Verdict, check
-from troth.models.vector import driver
+from troth.models.vector import driver, layout
 
 MOST_STATES = 400
 MOST_PENDING = 9
@@ -96,6 +96,17 @@ def test_two_workers_find_what_one_finds(drawn: tuple[Described, Claims]) -> Non
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(driver, "FORK_FRONTIER", 2)
         result = agree(of, asked, {"engine": "vector", "limits": Limits(workers=2)})
+
+    assert answers(result) == answers(check(built(of, asked), engine="scalar"))
+
+
+@settings(CHECKED, max_examples=25)
+@given(drawn=asked_of())
+def test_states_of_two_words_are_found_and_lassos_drawn_as_those_of_one(drawn: tuple[Described, Claims]) -> None:
+    of, asked = drawn
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "WORD_BITS", (10, 63))
+        result = agree(of, asked, VECTOR)
 
     assert answers(result) == answers(check(built(of, asked), engine="scalar"))
 
