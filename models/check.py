@@ -183,7 +183,8 @@ def _unfinished(found: Exploration) -> str:
         case Ending.FAILED:
             return found.failure.message if found.failure else "a property could not be evaluated"
         case Ending.COMPLETE:
-            return f"{found.truncated:,} edges were cut off by a bound of the world" if found.truncated else ""
+            edges = "1 edge was" if found.truncated == 1 else f"{found.truncated:,} edges were"
+            return f"{edges} cut off by a bound of the world" if found.truncated else ""
 
 
 def _decided(system: System, claim: Property, found: Exploration, symmetry: Symmetry | None) -> PropertyResult:

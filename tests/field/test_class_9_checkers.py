@@ -115,7 +115,7 @@ class TestB:
         result = check(worlds.crowded(), engine=engine)
 
         assert (result.verdict, result.truncated) == (Verdict.UNKNOWN, 1)
-        assert {p.reason for p in result.properties} == {"1 edges were cut off by a bound of the world"}
+        assert {p.reason for p in result.properties} == {"1 edge was cut off by a bound of the world"}
 
     def test_every_counterexample_is_a_run_of_the_model(self) -> None:
         for mode in MODES:
