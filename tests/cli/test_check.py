@@ -368,6 +368,16 @@ def _session(process: Path) -> int:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_interrupt_ends_the_judging_of_mutants(workers: str) -> None:
+    """The same, with the workers that judge."""
+    code, said, left = interrupted(["check", WAIT, "--bound", "SENDS=3", "--mutants", "--workers", workers], "judging")
+
+    assert code == 130
+    assert "Traceback" not in said
+    assert left == []
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_interrupt_ends_everything(workers: str) -> None:
     """Exit code 130, one line, and no child left."""
     code, said, left = interrupted(
