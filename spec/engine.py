@@ -27,8 +27,9 @@ from troth.spec.party import Party, Route, To, selector, spelled_selector, subje
 from troth.spec.store import Compiled, Store, TimerId
 from troth.spec.views import Reader, View
 
-MICRO_STEPS_LIMIT = 64
-"""Micro-steps that one event may cause before the core says that its signals never end."""
+MICRO_STEPS_LIMIT = 32
+"""Micro-steps in one chain of causes, before the core says that its signals never end. A signal to a whole family is one link of the
+chain, however many instances the family has."""
 
 
 class PartyCore:
@@ -99,6 +100,7 @@ class _Micro:
     trigger: str
     key: Key
     event: Any
+    depth: int
 
 
 class _Run:
@@ -114,11 +116,9 @@ class _Run:
         self.guards: list[tuple[str, bool]] = []
 
     def run(self, event: Event) -> Step:
-        self._open(subject(event), (self.route.gate,) if self.route.gate else self.route.to)
-        steps = 0
+        self._open(subject(event), (self.route.gate,) if self.route.gate else self.route.to, 1)
         while self.queue:
-            steps += 1
-            if steps > MICRO_STEPS_LIMIT:
+            if self.queue[0].depth > MICRO_STEPS_LIMIT:
                 last = " ".join(self.rows[-6:])
                 raise CoreError(f"{self.store.party.name}: signals do not end after {MICRO_STEPS_LIMIT} micro-steps: ... {last}")
             refusal = self._micro(self.queue.popleft())
@@ -126,20 +126,20 @@ class _Run:
                 return Step((), tuple(self.rows), tuple(self.guards), refusal)
         return Step(tuple(self.effects), tuple(self.rows), tuple(self.guards))
 
-    def _open(self, seen: Any, destinations: tuple[To, ...]) -> None:
+    def _open(self, seen: Any, destinations: tuple[To, ...], depth: int) -> None:
         view = self.store.view()
         for to in destinations:
-            self._enqueue(to.machine, to.trigger, to.key(view, seen) if to.key else None, seen)
+            self._enqueue(_Micro(to.machine, to.trigger, None, seen, depth), to.key(view, seen) if to.key else None)
 
-    def _enqueue(self, machine: str, trigger: str, target: Target, event: Any) -> None:
+    def _enqueue(self, micro: _Micro, target: Target) -> None:
         if isinstance(target, Keys):
             keys = target.keys
         elif isinstance(target, Each):
-            keys = self.store.members(machine)
+            keys = self.store.members(micro.machine)
         else:
             keys = (target,)
         for key in keys:
-            self.queue.append(_Micro(machine, trigger, key, event))
+            self.queue.append(_Micro(micro.machine, micro.trigger, key, micro.event, micro.depth))
 
     def _micro(self, micro: _Micro) -> Refusal | None:
         compiled = self.store.compiled[micro.machine]
@@ -179,11 +179,11 @@ class _Run:
                 case Forward():
                     key = emission.key(firing) if emission.key else None
                     event = emission.event(firing) if emission.event else micro.event
-                    self._enqueue(emission.machine, emission.trigger, key, event)
+                    self._enqueue(_Micro(emission.machine, emission.trigger, None, event, micro.depth + 1), key)
                 case Deliver():
                     if self.route.gate is None:
                         raise CoreError(f"row {entry.id}: it delivers, but the route of {self.route} has no gate to let it through")
-                    self._open(micro.event, self.route.to)
+                    self._open(micro.event, self.route.to, micro.depth + 1)
         self.store.check_timers(compiled, micro.key)
 
     def _effect(self, machine: Machine, entry: Entry, emission: Emit, firing: Firing) -> core.Effect:

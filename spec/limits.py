@@ -85,6 +85,7 @@ class Limits:
 
     # Numbers of things.
     task_attempts: int = count(8, "offers of one task", high=MAX_ATTEMPT)
+    # The host's number is granted with the session's terms: both sides must count to the same one.
     result_attempts: int = count(8, "publications of one result", high=MAX_ATTEMPT)
     pull_attempts: int = count(4, "tries of one download, each from where the last one stopped", high=MAX_ATTEMPT)
     ledger_limit: int = count(256, "tasks that a trainer remembers", high=MAX_SEQUENCE)

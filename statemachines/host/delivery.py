@@ -30,13 +30,15 @@ class DeliveryState(Enum):
     IDLE = "idle"
     OFFERING = "offering"
     ASKING = "asking"
+    DEFERRED = "deferred"
     WAITING = "waiting"
     FETCHING = "fetching"
     CANCELLING = "cancelling"
 
 
 S = DeliveryState
-UNANSWERED = (S.OFFERING, S.ASKING)
+OFFERED = (S.OFFERING, S.ASKING)
+UNANSWERED = (*OFFERED, S.DEFERRED)
 OUT = (*UNANSWERED, S.WAITING)
 ACTIVE = (*OUT, S.FETCHING)
 
@@ -145,7 +147,7 @@ DELIVERY = Machine(
     Row("D9",  UNANSWERED, "failed", this_task & no_payload & this_attempt & attempts_left & ~kept, S.OFFERING, another, [OFFER, ask_later], "Rule 2"),
     Row("D26", UNANSWERED, "failed", this_task & no_payload & this_attempt & attempts_left & kept, S.OFFERING, another, [offer_payload, OFFER, ask_later], "Rule 2"),
     Row("D10", UNANSWERED, "failed", this_task & no_payload & this_attempt & ~attempts_left, S.CANCELLING, keep, retract(TaskOutcome.UNDELIVERED), "Rule 2"),
-    Row("D27", UNANSWERED, "failed", this_task & ~no_payload & busy & this_attempt, S.ASKING, keep, [ask_later], "it has no room yet; the budget says how long that may last"),
+    Row("D27", UNANSWERED, "failed", this_task & ~no_payload & busy & this_attempt, S.DEFERRED, keep, [ask_later], "it has no room yet; the budget says how long that may last"),
     Row("D11", UNANSWERED, "failed", this_task & ~no_payload & ~busy, S.IDLE, keep, then(forsake, let_go, quiet, SAY[TaskOutcome.REFUSED]), "the trainer will never run it"),
     # its result
     Row("D12", OUT,        "result", ~fetches, S.IDLE, keep, then(quiet, let_go, SAY[TaskOutcome.RESULT]), "Rule 3"),
@@ -154,7 +156,8 @@ DELIVERY = Machine(
     Row("D15", S.FETCHING, "missing", this_task & own_receiver, S.IDLE, keep, [SAY[TaskOutcome.RESULT_LOST]], "accepted, but it cannot be had"),
     Row("D16", OUT,        "exhausted", always, S.IDLE, keep, then(quiet, let_go, SAY[TaskOutcome.RESULT_LOST]), "the trainer published it as often as it may, and nothing came"),
     # time
-    Row("D17", UNANSWERED, "retry", always, S.ASKING, keep, [STATUS, ask_later], "Rule 2"),
+    Row("D17", OFFERED,    "retry", always, S.ASKING, keep, [STATUS, ask_later], "Rule 2"),
+    Row("D28", S.DEFERRED, "retry", always, S.OFFERING, keep, [OFFER, ask_later], "the same offer: there was no room for it, so it does not count"),
     Row("D18", S.CANCELLING, "retry", always, SAME, keep, [CANCEL, ask_later], "Rule 4"),
     Row("D19", UNANSWERED, "silence", always, S.CANCELLING, keep, retract(TaskOutcome.UNDELIVERED), "Rule 4: the budget is spent"),
     Row("D20", S.WAITING,  "silence", always, S.CANCELLING, keep, retract(TaskOutcome.TIMEOUT), "Rule 4: the result is late"),
@@ -170,7 +173,7 @@ DELIVERY = Machine(
     Ignore("reserved", UNANSWERED, "another task's answer", ~this_task),
     Ignore("reserved", (S.IDLE, S.WAITING, S.FETCHING, S.CANCELLING), "known already, or too late"),
     Ignore("unknown", S.ASKING, "another task's answer", ~this_task),
-    Ignore("unknown", (S.IDLE, S.OFFERING, S.WAITING, S.FETCHING, S.CANCELLING), "an answer to an earlier question"),
+    Ignore("unknown", (S.IDLE, S.OFFERING, S.DEFERRED, S.WAITING, S.FETCHING, S.CANCELLING), "an answer to an earlier question"),
     Ignore("failed", UNANSWERED, "another task's answer, or an earlier offer's", ~this_task | ((no_payload | busy) & ~this_attempt)),
     Ignore("failed", (S.IDLE, S.WAITING, S.FETCHING, S.CANCELLING), "an answer to an earlier offer"),
     Ignore(("arrived", "missing"), S.FETCHING, "another task's result, or another receiver's", ~(this_task & own_receiver)),

@@ -37,9 +37,10 @@ from troth.spec.messages import (
     Shutdown,
     Verdict,
 )
+from troth.statemachines.host.acceptance import LIVE as UNDECIDED
 from troth.statemachines.host.delivery import ACTIVE
 from troth.statemachines.host.process import GONE, ProcessState
-from troth.statemachines.shared.words import CONTROL, SUPERVISOR, event_epoch, is_, own, own_epoch, then
+from troth.statemachines.shared.words import CONTROL, SUPERVISOR, event_epoch, is_, own, own_epoch, then, those
 
 
 class HostSessionState(Enum):
@@ -136,8 +137,8 @@ stop_process = signal("process", "stop")
 resume = signal("delivery", "retry")
 life = signal("lease", "life")
 check = signal("session", "check")
-drop_all = [signal("delivery", "end"), signal("acceptance", "cancel", key=each), signal("source", "release", key=each)]
-lose_all = [signal("delivery", "end"), signal("acceptance", "lose", key=each), signal("source", "release", key=each)]
+drop_all = [signal("delivery", "end"), signal("acceptance", "cancel", key=those("acceptance", *UNDECIDED)), signal("source", "release", key=each)]
+lose_all = [signal("delivery", "end"), signal("acceptance", "lose", key=those("acceptance", *UNDECIDED)), signal("source", "release", key=each)]
 wind_up = then(quiet, signal("lease", "end"), hang_up, check)
 
 
@@ -157,7 +158,8 @@ SESSION = Machine(
     Row("H50", S.GREETED,  "hello", ~matching & wrong_rank, SAME, keep, [REJECT_RETRY], "Rule 2"),
     Row("H9",  S.GREETED,  "ready", current & proven, S.READY, keep, then(CONFIRM, quiet, signal("lease", "grant"), STARTED), "Rule 1"),
     Row("H10", S.GREETED,  "ready", current & ~proven, S.CLOSING, verdict_refused, then(REJECT, stop_process, wind_up), "Rule 1: the credentials did not arrive"),
-    Row("H11", BOUND,      "ready", current, SAME, keep, [CONFIRM, life], "said again, answered again"),
+    Row("H11", BOUND,      "ready", current & proven, SAME, keep, [CONFIRM, life], "said again, answered again"),
+    Row("H54", BOUND,      "ready", current & ~proven, S.CLOSING, verdict_refused, then(REJECT, lose_all, stop_process, wind_up), "Rule 1: an init() that is tried again proves its credentials again"),
     Row("H12", S.OPENING,  "link_up", always, SAME, keep, [OPEN, again], "Rule 1"),
     Row("H13", S.OPENING,  "retry", always, SAME, keep, [OPEN, again], "SESSION_OPEN or its answer was lost"),
     Row("H14", S.OPENING,  "accepted", current, S.READY, keep, then(quiet, signal("lease", "grant"), STARTED), "Rule 1"),

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from attrs import frozen
 
 from troth.spec.core import Key
-from troth.spec.emits import Emit, Firing, Forward, signal
+from troth.spec.emits import Emit, Firing, Forward, Keys, signal
 from troth.spec.limits import Limits
 from troth.spec.messages import Done, Outcome
 
@@ -77,6 +77,15 @@ def is_(value: Any) -> Callable[[Firing], Any]:
         return value
 
     return read
+
+
+def those(machine: str, *states: Enum) -> Callable[[Firing], Keys]:
+    """The family's instances in one of ``states``, lowest key first: a signal to those to which it means something."""
+
+    def found(firing: Firing) -> Keys:
+        return Keys(tuple(key for key, slot in getattr(firing.view, machine).items() if slot.state in states))
+
+    return found
 
 
 def by_seq(_view: Any, event: Any) -> Key:

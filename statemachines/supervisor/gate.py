@@ -154,6 +154,7 @@ GATE = Machine(
     Row("G25", S.SHUT,     "execute",    always, SAME, keep, [done("execute", Outcome.CLOSED)], "Rule 4"),
     ],
     ignore=[
+    Ignore("start", S.STARTING, "the caller joins the start that is under way"),
     Ignore("started", (S.NEW, S.IDLE, S.QUEUED, S.RUNNING, S.SHUT), "nobody waits for this launch any more"),
     Ignore("ended", (S.STARTING, S.LAUNCHING, S.RUNNING, S.SHUT), "Rule 2: another launch", ~this_launch),
     Ignore("ended", (S.NEW, S.IDLE), "Rule 2: nobody was using it"),
@@ -164,7 +165,6 @@ GATE = Machine(
     Ignore("shut", S.SHUT, "shut already"),
     ],
     refuse=[
-    Refuse("start", S.STARTING, "start() is already under way"),
     Refuse("execute", S.NEW, "the backend was not started; call start() first"),
     Refuse("execute", S.STARTING, "start() has not returned yet"),
     Refuse("execute", BUSY, "one task at a time: wait for the one that is out"),

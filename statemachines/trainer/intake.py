@@ -21,7 +21,7 @@ from troth.spec.machine import SAME, Ignore, Machine, Refuse, Row
 from troth.spec.machine import keep as same
 from troth.spec.messages import Outcome, TaskCancelled
 from troth.statemachines.shared.words import CONTROL, done, event_seq, session_epoch
-from troth.statemachines.trainer.ledger import LedgerState
+from troth.statemachines.trainer.ledger import UNPUBLISHED, LedgerState
 from troth.statemachines.trainer.session import OPENING, TrainerSessionState, verdict_outcome
 
 
@@ -90,8 +90,8 @@ def forget(data: IntakeData, event: Any) -> IntakeData:  # noqa: ARG001
 
 
 def below_floor(firing: Firing) -> Keys:
-    """Every task that the host has given up."""
-    return Keys(tuple(seq for seq in firing.view.ledger if seq < firing.data.floor))
+    """Every task that the host has given up and that is not published or over."""
+    return Keys(tuple(seq for seq, slot in firing.view.ledger.items() if seq < firing.data.floor and slot.state in UNPUBLISHED))
 
 
 def oldest_queued(firing: Firing) -> Key:

@@ -39,6 +39,7 @@ class LedgerState(Enum):
 S = LedgerState
 WAITING = (S.QUEUED, S.HANDED, S.DELIVERED)
 ACCEPTED = (*WAITING, S.PUBLISHING, S.COMPLETE)
+UNPUBLISHED = (S.RESERVED, *WAITING)
 TERMINAL = (S.COMPLETE, S.CANCELLED)
 PRESENT = tuple(state for state in S if state is not S.ABSENT)
 

@@ -38,7 +38,8 @@ from troth.spec.messages import (
     SessionRejected,
     Verdict,
 )
-from troth.statemachines.shared.words import CONTROL, done, event_epoch, is_, own_epoch, then
+from troth.statemachines.shared.words import CONTROL, done, event_epoch, is_, own_epoch, then, those
+from troth.statemachines.trainer.ledger import UNPUBLISHED, LedgerState
 from troth.statemachines.trainer.publication import BUSY
 
 
@@ -145,12 +146,12 @@ hello_again = set_timer("hello", "hello_retry_s")
 quiet = [cancel_timer("join"), cancel_timer("hello")]
 grant = signal("lease", "grant")
 release = signal("lease", "end")
-resume = signal("publication", "retry", key=each)
+resume = signal("publication", "retry", key=those("publication", *BUSY))
 life = signal("lease", "life")
-no_more_tasks = [signal("ledger", "stop", key=each), done("receive", Outcome.STOPPED)]
+no_more_tasks = [signal("ledger", "stop", key=those("ledger", *UNPUBLISHED)), done("receive", Outcome.STOPPED)]
 drop_everything = [
-    signal("publication", "abort", key=each),
-    signal("ledger", "cancel", key=each),
+    signal("publication", "abort", key=those("publication", *BUSY)),
+    signal("ledger", "cancel", key=those("ledger", *UNPUBLISHED, LedgerState.PUBLISHING)),
     done("receive", lambda f: OUTCOMES[f.data.verdict]),
 ]
 start_over = [signal("ledger", "forget", key=each), signal("publication", "forget", key=each), signal("intake", "forget")]
