@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 import pytest
 from attrs import evolve
 
-from tests.benchmarks import checker, contenders, cost_plot
-from tests.benchmarks.measuring import run
+from tests.benchmarks import checker, contenders, speed_page
+from tests.benchmarks.measuring import row, run
 
 SCRIPT = Path(checker.__file__)
 KEYS = {"name", "n", "median_s", "min_s", "peak_mb", "ratio", "bound", "ok"}
@@ -34,10 +34,10 @@ def test_it_prints_one_object_from_any_directory(tmp_path: Path) -> None:
 def test_a_tool_that_is_not_installed_is_a_row_that_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing was measured, so nothing is kept or missed."""
     monkeypatch.setattr("tests.benchmarks.contenders.shutil.which", lambda name: None)
-    (row,) = checker.Bench(["S"], ["spin"], 1, quiet=True).rows()
+    (found,) = checker.Bench(["S"], ["spin"], 1, quiet=True).rows()
 
-    assert (row["name"], row["ok"], row["median_s"]) == ("S spin", None, None)
-    assert row["skipped"] == "not installed: apt-get install spin gcc libc6-dev"
+    assert (found["name"], found["ok"], found["median_s"]) == ("S spin", None, None)
+    assert found["skipped"] == "not installed: apt-get install spin gcc libc6-dev"
 
 
 def test_a_wrong_count_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,16 +58,21 @@ def test_memory_is_that_of_all_processes_together(tmp_path: Path) -> None:
     assert together > 40_000_000 + 1.5 * alone
 
 
-def test_the_cost_of_a_state_is_drawn_from_what_was_measured(tmp_path: Path) -> None:
-    """One line a tool, in the order of the sizes; rows of other things are passed over."""
+def test_what_was_measured_is_drawn_and_written_into_the_page(tmp_path: Path) -> None:
+    """One line a tool, in the order of the sizes; rows of other things are passed over, and old tables are replaced."""
     rows = [
-        {"name": "M troth", "states": 1_000_000, "median_s": 0.5},
-        {"name": "S troth", "states": 10_000, "median_s": 0.25},
-        {"name": "S spin", "states": 10_000, "median_s": None},
-        {"name": "start-up, 1,002 states", "median_s": 0.1},
+        row("M troth", n=3, states=1_000_000, median_s=0.5, min_s=0.4, cpu_s=0.9, peak_mb=100.0),
+        row("S troth", n=3, states=10_000, median_s=0.25, min_s=0.2, cpu_s=0.3, peak_mb=40.0),
+        row("S spin", states=10_000, ok=None),
+        row("start-up, 1,002 states", median_s=0.1),
     ]
     (tmp_path / "measured.json").write_text(json.dumps({"rows": rows}))
+    page = tmp_path / "checker-speed.md"
+    page.write_text(f"# Speed\n{speed_page.BEGIN}\nold\n{speed_page.END}\nmore\n")
 
-    assert cost_plot.series(rows) == {"troth": [(10_000, 25.0), (1_000_000, 0.5)]}
-    assert cost_plot.main([str(tmp_path / "measured.json"), str(tmp_path / "cost.svg")]) == 0
-    assert ElementTree.fromstring((tmp_path / "cost.svg").read_text()).tag.endswith("svg")
+    assert speed_page.series(rows) == {"troth": [(10_000, 25.0), (1_000_000, 0.5)]}
+    assert speed_page.main([str(tmp_path / "measured.json")], tmp_path) == 0
+    assert ElementTree.fromstring((tmp_path / "checker-cost.svg").read_text()).tag.endswith("svg")
+    assert "\n| S | troth | 0.25 | 0.20 | 0.30 | 40 |  | 3 |\n| M | troth |" in page.read_text()
+    assert "old" not in page.read_text()
+    assert page.read_text().endswith(f"{speed_page.END}\nmore\n")

@@ -1,7 +1,10 @@
-"""Draw what one state costs at each size, from what ``checker.py --json`` printed, as an SVG of plain text.
+"""Write what ``checker.py --json`` printed into the documentation: a table, and what one state costs at each size as an SVG.
 
-python tests/benchmarks/checker.py --sizes S M L XL --json > measured.json
-python tests/benchmarks/cost_plot.py measured.json docs/explanation/checker-cost.svg
+    python tests/benchmarks/checker.py --sizes S M L XL --json > measured.json
+    python tests/benchmarks/speed_page.py measured.json
+
+More than one file may be given, say where one tool was run less often; what the first one has counts. The table goes between the
+marks in the page.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from typing import Any
 
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 110, 30, 50
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "explanation"
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 COLOURS = {"troth": "#0b6e4f", "spin": "#b5651d", "tlc": "#4a4e9e", "rumur": "#8a2846"}
 
 Point = tuple[int, float]
@@ -23,12 +28,12 @@ Point = tuple[int, float]
 
 def series(rows: Sequence[dict[str, Any]]) -> dict[str, list[Point]]:
     """The points of each tool, by size."""
-    found: dict[str, list[Point]] = {}
+    found: dict[str, dict[int, float]] = {}
     for row in rows:
         tool = row["name"].rpartition(" ")[2]
         if row.get("states") and row["median_s"] is not None and tool in COLOURS:
-            found.setdefault(tool, []).append((row["states"], row["median_s"] / row["states"] * 1e6))
-    return {tool: sorted(points) for tool, points in found.items()}
+            found.setdefault(tool, {})[row["states"]] = row["median_s"] / row["states"] * 1e6
+    return {tool: sorted(points.items()) for tool, points in found.items()}
 
 
 class Scale:
@@ -82,14 +87,48 @@ def _line(tool: str, places: Sequence[tuple[float, float]]) -> list[str]:
     return [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>', *dots, label]
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Read what was measured, write the picture."""
-    if len(arguments) < 2:
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """The rows of tools, by size, as a table in markdown."""
+    lines = [
+        "| size | tool | seconds, median | least | processor seconds | MB | times as long as Troth | runs |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        size, _, tool = row["name"].rpartition(" ")
+        if row.get("states") and row["median_s"] is not None and tool in COLOURS:
+            ratio = "" if row["ratio"] is None else f"{row['ratio']:g}"
+            numbers = f"{row['median_s']:.2f} | {row['min_s']:.2f} | {row['cpu_s']:.2f} | {row['peak_mb']:,.0f} | {ratio} | {row['n']}"
+            lines.append(f"| {size} | {tool} | {numbers} |")
+    return "\n".join(lines)
+
+
+def with_table(page: str, lines: str) -> str:
+    """``page`` with this between its marks."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the page has no {BEGIN} and {END}")
+    return f"{before}{begin}\n{lines}\n{end}{after}"
+
+
+def _by_size(row: dict[str, Any]) -> tuple[int, int]:
+    tool = row["name"].rpartition(" ")[2]
+    return row.get("states", 0), list(COLOURS).index(tool) if tool in COLOURS else 0
+
+
+def main(arguments: Sequence[str], folder: Path = FOLDER) -> int:
+    """Read what was measured, write the picture and the table."""
+    if not arguments:
         print((__doc__ or "").strip(), file=sys.stderr)
         return 2
-    *measured, picture = map(Path, arguments)
-    rows = [row for file in measured for row in json.loads(file.read_text())["rows"]]
-    picture.write_text(svg(series(rows)), encoding="utf-8")
+    found: dict[str, dict[str, Any]] = {}
+    for file in arguments:
+        for row in json.loads(Path(file).read_text())["rows"]:
+            found.setdefault(row["name"], row)
+    rows = sorted(found.values(), key=_by_size)
+    (folder / "checker-cost.svg").write_text(svg(series(rows)), encoding="utf-8")
+    page = folder / "checker-speed.md"
+    page.write_text(with_table(page.read_text(encoding="utf-8"), table(rows)), encoding="utf-8")
     return 0
 
 
