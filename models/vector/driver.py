@@ -112,12 +112,12 @@ class VectorSearch:
         """Local states of all components when the present level began."""
 
     def _table(self) -> Table:
-        return self.new_table(1)
+        return self.new_table(1, 0)
 
-    def new_table(self, workers: int) -> Table:
-        """An empty table that may take its share of the memory."""
+    def new_table(self, workers: int, expected: int) -> Table:
+        """An empty table that may take its share of the memory, with room for ``expected`` states."""
         words = self.expander.layout.words
-        return Table(words, self.max_bytes // (8 * words * workers) * 3 // 4)
+        return Table(words, self.max_bytes // (8 * words * workers) * 3 // 4, expected)
 
     def run(self) -> Exploration:
         """Search until everything is seen or a limit is reached."""
@@ -188,7 +188,7 @@ class VectorSearch:
         if layout is not old:
             new = [old.repacked(part, layout) for part in new]
             seen = self.table.all()
-            self.table = self._table()
+            self.table = self.new_table(1, len(seen[0]))
             for piece in chunks(seen):
                 self.table.insert(old.repacked(piece, layout))
             self.table.flush()

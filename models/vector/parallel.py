@@ -180,7 +180,7 @@ class Team:
         old = search.expander.relayout()
         layout: Layout = search.expander.layout
         search.levels.repack(old, layout)
-        search.table = search.new_table(1)
+        search.table = search.new_table(1, sum(len(part[0]) for level in search.levels.levels for part in level))
         for level in search.levels.levels:
             for part in level:
                 for piece in chunks(part):
@@ -209,7 +209,7 @@ class Worker:
     def _take_part(self, front: Words) -> None:
         """Keep what this worker owns of the table and of the level."""
         whole = self.search.table
-        mine = self.search.table = self.search.new_table(self.team.workers)
+        mine = self.search.table = self.search.new_table(self.team.workers, whole.count // self.team.workers)
         for piece in chunks(whole.all(), 1 << 18):
             mine.insert(self._owned(piece))
         mine.flush()

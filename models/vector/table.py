@@ -39,10 +39,15 @@ def grown(slots: int) -> int:
 class Table:
     """A set of packed states. ``most_slots`` bounds it; ``full`` says that the bound was reached."""
 
-    def __init__(self, words: int, most_slots: int, slots: int = FIRST_SLOTS) -> None:
+    def __init__(self, words: int, most_slots: int, expected: int = 0) -> None:
+        """``expected`` states find room without growing: states taken from another table come in the order of their hashes, and would
+        all crowd into the same part of a table that is still small."""
         self.words = words
         self.most_slots = max(most_slots, FIRST_SLOTS)
         self.keys = tuple(reserved(self.most_slots + PAD) for _ in range(words))
+        slots = FIRST_SLOTS
+        while slots * LOAD < 1.1 * expected:
+            slots = grown(slots)
         self.slots = min(slots, self.most_slots)
         self.count = 0
         self.full = False

@@ -159,7 +159,7 @@ def test_a_table_keeps_every_key_while_it_grows_where_it_is() -> None:
     random = np.random.default_rng(7)
     states = random.integers(1 << 40, size=400_000, dtype=np.uint64) | layout.MARK
     distinct = np.unique(states)
-    seen = table.Table(1, 1 << 22, slots=1 << 16)
+    seen = table.Table(1, 1 << 22)
     new = [seen.insert((part,))[0] for part in np.array_split(states, 40)]
     again = [seen.insert((part,))[0] for part in np.array_split(states, 7)]
     new.append(seen.flush()[0])
@@ -208,3 +208,23 @@ def test_a_remainder_is_only_given_while_levels_shrink() -> None:
         ticker.tick("exploring", 100, 0, width, depth)
 
     assert [p.remaining_s is not None for p in seen] == [False, False, False, False, True, True]
+
+
+def test_states_in_the_order_of_their_hashes_do_not_crowd_a_table_that_expects_them() -> None:
+    import numpy as np
+
+    random = np.random.default_rng(9)
+    states = np.unique(random.integers(1 << 50, size=300_000, dtype=np.uint64) | layout.MARK)
+    first = table.Table(1, 1 << 22)
+    for part in np.array_split(states, 10):
+        first.insert((part,))
+    second = table.Table(1, 1 << 22, first.count)
+    looked_at: list[int] = []
+    won = second._won
+    second._won = lambda *given: looked_at.append(1) or won(*given)  # type: ignore[method-assign,func-returns-value]
+    for part in np.array_split(first.all()[0], 10):
+        second.insert((part,))
+    second.flush()
+
+    assert second.count == len(states)
+    assert len(looked_at) < 200
