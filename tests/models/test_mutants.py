@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from tests.models.toys import ALICE, BERT, RECEIVER, SENDER, Sending, stop_and_wait, wired
+from tests.models.toys import ALICE, BERT, RECEIVER, SENDER, stop_and_wait, wired
 from tests.spec.toys import Lamp, call, lamp, party, row
 from troth.models import Limits, Verdict, World, check
 from troth.models.errors import WorldError
@@ -15,20 +15,13 @@ from troth.models.mutants import (
     CORE,
     Fate,
     Judged,
-    Patch,
-    added,
-    altered,
     campaign,
     judged,
     mutants,
     mutated,
     of_worlds,
     prepared,
-    register,
-    registered,
-    without,
 )
-from troth.models.mutants import patches as patches_module
 from troth.spec import (
     Atom,
     Called,
@@ -37,11 +30,9 @@ from troth.spec import (
     Party,
     PartyCore,
     Refuse,
-    Row,
     Table,
     To,
     Transitions,
-    always,
     atom,
     called,
     cancel_timer,
@@ -277,72 +268,6 @@ def test_without_a_declared_party_there_is_nothing_to_mutate() -> None:
     world.may(one, "go")
     with pytest.raises(WorldError, match="nothing to mutate in plain: no party is a declared one"):
         of_worlds([world])
-
-
-# -- named patches -----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty registry for the test."""
-    monkeypatch.setattr(patches_module, "_registry", {})
-
-
-def impatient(machine: Any) -> Any:
-    """The sender takes any acknowledgement for its own."""
-    return altered(machine, "S2", lambda row: evolve(row, guard=always))
-
-
-def deaf(machine: Any) -> Any:
-    """The receiver answers a frame only once."""
-    return without(machine, "R2")
-
-
-def test_a_patch_brings_a_defect_back_under_its_name(registry: None) -> None:
-    """First in the list, killed like any other, and to be run by its name."""
-    register(Patch("impatient", "an old acknowledgement counts", "alice", ("sender",), impatient))
-    register(Patch("deaf", "a lost acknowledgement is not repeated", "bert", ("receiver",), deaf))
-    world = stop_and_wait()
-    found = fates(world)
-
-    assert list(found)[:2] == ["impatient", "deaf"]
-    assert (found["impatient"].property, found["deaf"].property) == ("HEARD", "DONE")
-    assert found["deaf"].what == "brings back: a lost acknowledgement is not repeated"
-    (mutant,) = [m for m in of_worlds([world]) if m.name == "impatient"]
-    assert check(mutated(stop_and_wait(), mutant)).verdict is Verdict.VIOLATED
-
-
-def test_a_patch_may_change_more_than_rows(registry: None) -> None:
-    """Another start is another graph; nothing that was known of the original is used."""
-    register(Patch("eager", "begins in the middle", "alice", ("sender",), lambda m: evolve(m, initial=Sending.WAITING, validate=False)))
-    found = fates(stop_and_wait(LIVE=0))
-
-    assert found["eager"].fate is Fate.KILLED
-
-
-def test_an_atom_that_means_something_else_is_a_change(registry: None) -> None:
-    """Although atoms of the same name are equal."""
-    wrong = atom("mine", of=lambda view, event: event.bit != view.own.data.bit)
-    register(Patch("wrong", "reads the bit backwards", "alice", ("sender",), lambda m: altered(m, "S2", lambda r: evolve(r, guard=wrong))))
-
-    assert fates(stop_and_wait())["wrong"].fate is Fate.KILLED
-
-
-def test_a_patch_may_add_a_row_that_wins(registry: None) -> None:
-    """In front of those it contradicts."""
-    rush = Row("S0", Sending.WAITING, "due", always, Sending.IDLE, keep, [], "gives up")
-    register(Patch("rush", "gives up on the first silence", "alice", ("sender",), lambda m: added(m, rush)))
-
-    assert fates(stop_and_wait())["rush"].property == "HEARD"
-
-
-def test_a_patch_that_is_declared_wrongly_is_refused(registry: None) -> None:
-    """With what is wrong."""
-    register(Patch("one", "x", "alice", ("nothing",), deaf))
-    with pytest.raises(WorldError, match="patch one: party alice has no machine 'nothing'; it has sender"):
-        list(registered(ALICE))
-    with pytest.raises(WorldError, match="there are two patches 'one', of alice and of bert"):
-        register(Patch("one", "y", "bert", ("receiver",), deaf))
 
 
 def test_the_original_is_never_changed_by_its_mutants() -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from attrs import evolve, frozen
 from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
@@ -132,10 +133,8 @@ def from_scratch(mutant: Mutant, party: Party, forbidden: tuple[int, int], origi
 DRAWS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=30, max_size=30)
 
 
-@settings(max_examples=25, phases=[Phase.generate])  # shrinking one of these takes minutes
-@given(machines(), DRAWS, st.integers(0, 8))
-def test_what_is_kept_from_the_original_changes_no_answer(parts: list[Part], draws: list[tuple[bool, bool]], choice: int) -> None:
-    """Killed, equivalent or survived, mutant by mutant."""
+def assert_same_fates(parts: list[Part], draws: list[tuple[bool, bool]], choice: int) -> None:
+    """Of every mutant of the machine that these make."""
     try:
         machine = machine_of(parts, draws)
         party = Party(
@@ -158,6 +157,23 @@ def test_what_is_kept_from_the_original_changes_no_answer(parts: list[Part], dra
         event(found.fate.value)
 
         assert found.fate is from_scratch(mutant, party, forbidden, original), mutant.name
+
+
+@settings(max_examples=10, phases=[Phase.generate])  # shrinking one of these takes minutes
+@given(machines(), DRAWS, st.integers(0, 8))
+def test_what_is_kept_from_the_original_changes_no_answer(parts: list[Part], draws: list[tuple[bool, bool]], choice: int) -> None:
+    """Killed, equivalent or survived, mutant by mutant."""
+    assert_same_fates(parts, draws, choice)
+
+
+@pytest.mark.slow
+@settings(max_examples=150, phases=[Phase.generate])
+@given(machines(), DRAWS, st.integers(0, 8))
+def test_what_is_kept_from_the_original_changes_no_answer_in_the_long_run(
+    parts: list[Part], draws: list[tuple[bool, bool]], choice: int
+) -> None:
+    """The same, of many more machines."""
+    assert_same_fates(parts, draws, choice)
 
 
 @given(machines())
