@@ -176,7 +176,7 @@ class Filler:
                     if target == local:
                         todo.append((now, moved, after))
                     else:
-                        words = list(moved)
+                        words: list[int] = [*moved]
                         words[word] = words[word] + (target - local << shift) & WORD
                         todo.append(({**now, head: target}, tuple(words), after))
         done.discard(none)

@@ -39,9 +39,12 @@ class Mesh:
 
     def meet(self, message: Any) -> list[Any]:
         """Everybody's message, in the order of the workers. Raises the error that a worker failed with, or ``WorkerLost``."""
-        try:
-            for end in self._peers:
+        for end in self._peers:
+            try:
                 end.send(message)
+            except OSError:
+                continue  # it has stopped; what it said last, perhaps why, is still to be read
+        try:
             found = [end.recv() for end in self._peers]
         except (EOFError, OSError) as error:
             raise WorkerLost("a worker process is gone; it may have been killed for want of memory") from error

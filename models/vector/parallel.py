@@ -35,7 +35,7 @@ from troth.spec.errors import TrothError
 if TYPE_CHECKING:
     from troth.models.vector.driver import VectorSearch
 
-BLOCK = 4
+BLOCK = 2
 """Chunks that a worker expands between two meetings."""
 HANDED = 1 << 20
 """States that fit the memory for handing over, for each pair of workers and each of two turns."""
@@ -99,11 +99,16 @@ class Arena:
         self.memory = tuple(shared(states) for _ in range(words))
         self.used = 0
 
-    def place(self, size: int) -> Words:
-        """The next ``size`` states."""
-        found = tuple(word[self.used : self.used + size] for word in self.memory)
+    def add(self, states: Words) -> None:
+        """Put states after those that are there."""
+        size = len(states[0])
+        for word, into in zip(states, self.memory, strict=True):
+            into[self.used : self.used + size] = word
         self.used += size
-        return found
+
+    def since(self, place: int) -> Words:
+        """What was added since ``used`` was ``place``."""
+        return tuple(word[place : self.used] for word in self.memory)
 
 
 class Team:
@@ -214,17 +219,13 @@ class Worker:
             mine.insert(self._owned(piece))
         mine.flush()
         del whole
-        self.front = self._stored(self._owned(front))
+        self.arena = self.team.arenas[self.me]
+        self.arena.add(self._owned(front))
+        self.front = self.arena.since(0)
         self.search.system.freeze(frozen=True)
 
     def _owned(self, states: Words) -> Words:
         return taken(states, shares(states, self.team.workers)[self.me])
-
-    def _stored(self, states: Words) -> Words:
-        place = self.team.arenas[self.me].place(len(states[0]))
-        for word, into in zip(states, place, strict=True):
-            into[:] = word
-        return place
 
     def run(self) -> Ending | None:
         """Level by level, all workers in step. ``None``: a field is too narrow, the present level is to be done again."""
@@ -238,7 +239,7 @@ class Worker:
             following = self._level(total)
             if following is None:
                 return None  # what was counted since the last level's end is counted again
-            self.front = self._stored(following)
+            self.front = following
             sizes, ending = self._settle()
             if ending is not None:
                 return ending
@@ -249,7 +250,7 @@ class Worker:
     def _settle(self) -> tuple[list[int], Ending | None]:
         """The end of a level: the same sums and the same decision in every worker."""
         search, table, watch = self.search, self.search.table, self.search.watch
-        used = table.bytes + self.team.arenas[self.me].used * 8 * self.words + search.expander.bytes
+        used = table.bytes + self.arena.used * 8 * self.words + search.expander.bytes
         own = LevelEnd(len(self.front[0]), table.count, self.edges, self.cut, used, table.full, watch.hits, watch.failures)
         ends: list[LevelEnd] = self.mesh.meet(own)
         for number in self.peers:
@@ -272,25 +273,26 @@ class Worker:
 
     def _level(self, size: int) -> Words | None:
         """One level, in rounds. ``None`` if the layout has become too small."""
-        search = self.search
-        new: list[Words] = []
-        at, over = 0, False
+        search, arena, insert = self.search, self.arena, self.search.table.insert
+        place, at, over = arena.used, 0, False
         while not over:
             own, handed, at, wanted = self._round(at)
             said = Round(handed, at >= len(self.front[0]), wanted, search.table.count, self.edges)
             rounds: list[Round] = self.mesh.meet(said)
-            new += [search.table.insert(part) for part in own]
+            for part in own:
+                arena.add(insert(part))
             for number in self.peers:
                 given = self.team.handing[self.turn][number][self.me]
                 arrived = tuple(word[: rounds[number].handed[self.me]] for word in given)
-                new += [search.table.insert(part) for part in chunks(arrived, 1 << 18)]
+                for part in chunks(arrived, 1 << 18):
+                    arena.add(insert(part))
             self.turn ^= 1
             over = all(r.over for r in rounds)
             if any(r.wanted for r in rounds) and not self._agree(rounds):
                 return None
             search.ticker.tick("exploring", sum(r.states for r in rounds), self.base[0] + sum(r.edges for r in rounds), size, search.depth)
-        new.append(search.table.flush())
-        return joined(new, self.words)
+        arena.add(search.table.flush())
+        return arena.since(place)
 
     def _round(self, at: int) -> tuple[list[Words], tuple[int, ...], int, tuple[bytes, ...]]:
         """Expand a few chunks from ``at`` on: own successors, counts handed over, where to go on, and states that need new numbers."""

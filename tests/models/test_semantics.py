@@ -126,7 +126,8 @@ class TestLinks:
     def arrivals(world: World) -> set[tuple[int, ...]]:
         """Everything that may have arrived in the end."""
         check(world, engine="scalar")
-        return {state.state for state in world.system().components[1].states}
+        locals_: list[Any] = [*world.system().components[1].states]
+        return {local.state for local in locals_}
 
     def test_an_ordered_link_keeps_the_order_and_loses_nothing(self) -> None:
         assert self.arrivals(self.world(capacity=2)) == {(), (1,), (2,), (1, 2), (2, 1)}
