@@ -14,6 +14,7 @@ from troth.models.check import check
 from troth.models.errors import WorldError
 from troth.models.exploration import Limits
 from troth.models.mutants import Fate, Judged, campaign, of_worlds, prepared
+from troth.models.mutants.derived import declared
 from troth.models.world import World
 
 COLOURS = {Fate.KILLED: "green", Fate.EQUIVALENT: "cyan", Fate.SURVIVED: "red", Fate.UNKNOWN: "yellow"}
@@ -23,9 +24,10 @@ def judge(worlds: Sequence[World], limits: Limits, *, as_json: bool) -> int:
     """Judge and print. 0: none survived; 1: one did; 3: none did, and one is unknown."""
     started = perf_counter()
     progress = ProgressLine()
+    whole = evolve(limits, workers=1, max_states=None)  # one process, so that this one learns every call of every component
     try:
-        originals = [prepared(w, check(w, limits=evolve(limits, workers=1, max_states=None), report=progress.reporter)) for w in worlds]
         mutants = of_worlds(worlds)
+        originals = [prepared(w, check(w, limits=whole, report=progress.reporter)) for w in worlds if declared(w)]
     except WorldError as error:
         raise click.ClickException(str(error)) from error
     finally:
