@@ -157,7 +157,7 @@ class Filler:
         done: set[tuple[int, ...]] = set()
         half_done: list[tuple[tuple[int, ...], int]] = []
         none: tuple[int, ...] = (0,) * self.layout.words
-        todo = [(locals_, none, root) for root in group.roots]
+        todo: list[tuple[dict[int, int], tuple[int, ...], int]] = [(locals_, none, root) for root in group.roots]
         while todo:
             now, moved, symbol = todo.pop()
             head = self.system.heads[symbol]
