@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TextIO
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # for the siblings, wherever the script is run from; troth itself is the installed one
@@ -55,11 +55,11 @@ class WrongCount(Exception):
 class Bench:
     """The runs of every tool on every size."""
 
-    def __init__(self, sizes: Sequence[str], tools: Sequence[str], runs: int, *, quiet: bool) -> None:
+    def __init__(self, sizes: Sequence[str], tools: Sequence[str], runs: int, told: TextIO) -> None:
         self.sizes = list(sizes)
         self.tools = list(tools)
         self.runs = runs
-        self.quiet = quiet
+        self.told = told
         self.seconds: dict[tuple[str, str], list[float]] = {}
         self.cpu: dict[tuple[str, str], list[float]] = {}
         self.peaks: dict[tuple[str, str], int] = {}
@@ -98,7 +98,7 @@ class Bench:
     def _checked(self, size: str, tool: str, plan: Plan, *, polled: bool) -> Run:
         done = run(plan.command, plan.folder, polled=polled)
         expected = SIZES[size].states, SIZES[size].edges
-        counted = plan.counts(done.stdout)
+        counted = plan.counts(done.stdout, expected)
         if counted != expected:
             said = f"{done.stdout[-800:]}\n{done.stderr[-400:]}"
             raise WrongCount(f"{tool} on {size}: counted {counted} states and edges instead of {expected}; it said\n{said}")
@@ -169,8 +169,6 @@ class Bench:
         )
 
     def _say(self, one: Mapping[str, Any]) -> None:
-        if self.quiet:
-            return
         parts = [f"{one['name']:<26}"]
         parts.append(f"{one['median_s']:>9.3f} s" if one["median_s"] is not None else " " * 11)
         parts.append(f"{one['cpu_s']:>9.3f} s cpu" if "cpu_s" in one else " " * 15)
@@ -179,7 +177,7 @@ class Bench:
         if one["bound"] is not None:
             parts.append(f"bound {one['bound']:g}: {'not measured' if one['ok'] is None else 'kept' if one['ok'] else 'MISSED'}")
         parts.append(one.get("skipped", ""))
-        print("  ".join(parts).rstrip(), flush=True)
+        print("  ".join(parts).rstrip(), file=self.told, flush=True)
 
 
 def main() -> int:
@@ -194,7 +192,7 @@ def main() -> int:
     if load > 0.5:
         print(f"checker: the machine is busy (load {load:.1f}); what it says of time is worth little", file=sys.stderr)
     try:
-        rows = Bench(args.sizes, args.tools, max(1, args.runs), quiet=args.json).rows()
+        rows = Bench(args.sizes, args.tools, max(1, args.runs), sys.stderr if args.json else sys.stdout).rows()
     except WrongCount as error:
         print(f"checker: {error}", file=sys.stderr)
         return ERROR

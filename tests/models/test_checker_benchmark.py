@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -34,7 +35,7 @@ def test_it_prints_one_object_from_any_directory(tmp_path: Path) -> None:
 def test_a_tool_that_is_not_installed_is_a_row_that_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing was measured, so nothing is kept or missed."""
     monkeypatch.setattr("tests.benchmarks.contenders.shutil.which", lambda name: None)
-    (found,) = checker.Bench(["S"], ["spin"], 1, quiet=True).rows()
+    (found,) = checker.Bench(["S"], ["spin"], 1, io.StringIO()).rows()
 
     assert (found["name"], found["ok"], found["median_s"]) == ("S spin", None, None)
     assert found["skipped"] == "not installed: apt-get install spin gcc libc6-dev"
@@ -45,7 +46,16 @@ def test_a_wrong_count_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     troth = contenders.TOOLS["troth"]
     monkeypatch.setitem(contenders.TOOLS, "troth", evolve(troth, plan=lambda size, folder: troth.plan("XS", folder)))
     with pytest.raises(checker.WrongCount, match=r"troth on S: counted \(1002, 4190\) states and edges instead of \(10584, 58803\)"):
-        checker.Bench(["S"], ["troth"], 1, quiet=True).rows()
+        checker.Bench(["S"], ["troth"], 1, io.StringIO()).rows()
+
+
+def test_a_number_in_scientific_notation_agrees_in_the_digits_that_it_has() -> None:
+    """SPIN prints no others from a hundred million on; at XL its edges are such."""
+    plan = contenders.Plan((), Path(), r"(\S+) states", r"(\S+) transitions", extra=1)
+
+    assert plan.counts("20261286 states 1.3014132e+08 transitions", (20_261_286, 130_141_321)) == (20_261_286, 130_141_321)
+    assert plan.counts("7 states 1.3014142e+08 transitions", (7, 130_141_321)) == (7, 130_141_419)
+    assert plan.counts("nothing", (7, 8)) == (-1, -2)
 
 
 def test_memory_is_that_of_all_processes_together(tmp_path: Path) -> None:
