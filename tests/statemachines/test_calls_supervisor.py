@@ -206,7 +206,7 @@ WAITING = [(stage, call) for stage, call, outcome in CASES if outcome == "waits"
 
 
 @pytest.mark.parametrize(("stage", "call", "outcome"), CASES)
-def test_a_call_comes_to_what_the_table_says(stage: str, call: str, outcome: str) -> None:
+def test_a_backends_call_comes_to_what_the_table_says(stage: str, call: str, outcome: str) -> None:
     """K50: at once or by waiting; a refusal names its reason and changes nothing."""
     made = STAGES[stage]()
     before = made.snapshot()
@@ -223,7 +223,7 @@ def test_a_call_comes_to_what_the_table_says(stage: str, call: str, outcome: str
         assert found == ([] if outcome == "waits" else [outcome])
 
 
-def test_the_table_has_every_stage_and_every_call() -> None:
+def test_the_backends_table_has_every_stage_and_every_call() -> None:
     """Nothing was left out by a typing error."""
     assert [stage for stage, call, _ in CASES if call == "start"] == list(STAGES)
     assert EXPECTED.split()[1 : 1 + len(CALLS)] == list(CALLS)
@@ -259,7 +259,7 @@ ENDS = (abort, finalize, cancelled, all_ended)
 
 @pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)
 @pytest.mark.parametrize(("stage", "call"), WAITING)
-def test_a_call_that_waits_returns_once_whatever_ends_it(stage: str, call: str, end: Callable[[Bench], None]) -> None:
+def test_a_backends_call_that_waits_returns_once_whatever_ends_it(stage: str, call: str, end: Callable[[Bench], None]) -> None:
     """P15: each end, and then every other one too; the trainers are gone last, for a task that is out has an outcome yet."""
     made = STAGES[stage]()
     called(made, call)
@@ -273,7 +273,7 @@ def test_a_call_that_waits_returns_once_whatever_ends_it(stage: str, call: str, 
 
 
 @pytest.mark.parametrize(("stage", "call"), WAITING)
-def test_a_second_thread_is_told_so_and_the_first_is_not_disturbed(stage: str, call: str) -> None:
+def test_a_second_thread_at_a_backend_is_told_so_and_the_first_is_not_disturbed(stage: str, call: str) -> None:
     """K50: the second call is refused, the first waits on and is told what it would have been told."""
     alone, made = STAGES[stage](), STAGES[stage]()
     called(alone, call)
@@ -291,7 +291,7 @@ def test_a_second_thread_is_told_so_and_the_first_is_not_disturbed(stage: str, c
 
 
 @pytest.mark.parametrize(("stage", "call", "outcome"), [case for case in CASES if case[1] != "abort"])
-def test_giving_up_a_call_that_has_returned_or_never_waited_says_nothing(stage: str, call: str, outcome: str) -> None:
+def test_giving_up_a_backends_call_that_has_returned_or_never_waited_says_nothing(stage: str, call: str, outcome: str) -> None:
     """P15: the call returned first; what it returned stays, and no other caller is disturbed."""
     made = STAGES[stage]()
     called(made, call)
