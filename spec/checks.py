@@ -52,6 +52,8 @@ def _check_machine(machine: Machine) -> None:
     _check_states(machine, f"{machine.name}: initial", (machine.initial,))
     _check_states(machine, f"{machine.name}: final", tuple(machine.final))
     _check_states(machine, f"{machine.name}: live", tuple(machine.live))
+    if len(machine.states.__members__) != len(machine.states):
+        raise errors.UnknownState(f"{machine.name}: two states of {machine.states.__name__} have the same value; give each its own")
     _check_data(machine)
     names = {f.name for f in attrs.fields(machine.data)}
     for state, kept in machine.live.items():
@@ -77,6 +79,10 @@ def _check_data(machine: Machine) -> None:
         except attrs.exceptions.FrozenInstanceError:
             continue
         raise errors.BadRow(f"{machine.name}: data {name} must be a frozen attrs class; {f.name} can be assigned")
+    try:
+        hash(start)
+    except TypeError as error:
+        raise errors.BadRow(f"{machine.name}: data {name} must be hashable: snapshots are made of it ({error})") from error
 
 
 def _check_states(machine: Machine, where: str, states: tuple[Enum, ...]) -> None:
@@ -109,6 +115,9 @@ def _check_row(machine: Machine, row: Row) -> None:
             raise errors.BadRow(f"{where}: {emission!r} is not an emission; build it with send, set_timer, resolve, effect or signal")
         if isinstance(emission, Emit) and emission.timer is not None and emission.timer not in machine.timers:
             raise errors.BadRow(f"{where}: timer {emission.timer!r} is not owned by {machine.name}; add it to timers=")
+        if isinstance(emission, Emit) and emission.timer is not None and emission.keyed is (machine.family is None):
+            fix = "leave keyed out: there is one instance" if machine.family is None else "say keyed=True: each instance has its own"
+            raise errors.BadRow(f"{where}: timer {emission.timer!r} of {machine.name}; {fix}")
     for source in row.sources:
         if source in machine.final and (row.goes_to(source) is not source or not row.keeps):
             raise errors.BadRow(f"{where}: {source.name} is final and the row changes it; a final state may only answer")

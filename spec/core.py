@@ -8,7 +8,8 @@ Rule 1.  Time, the network, processes and callers reach a core as events only. A
 Rule 2.  A core keeps small integers, enums and bools. Names, digests and arrays stay in side tables under those numbers.
 Rule 3.  Equal snapshots have equal futures: ``restore(snapshot())`` changes nothing, and the checker relies on it.
 Rule 4.  A refused event leaves the core exactly as it was. Refusals are values, because a peer can cause them at will.
-Rule 5.  An effect that can fail comes back as ``EffectFailed``, and there is a row for it.
+Rule 5.  An effect that fails comes back as ``EffectFailed``, and there is a row for it. What can fail is ``Send`` on a link to another
+         process, ``OpenLink``, ``Offer``, ``Pull``, ``Spawn`` and ``SignalProcess``; stopping and letting go cannot.
 Rule 6.  Cores of one process meet by messages on *local links*, ordered and lossless. What a step sends on a local link is delivered
          before any other event is handled, so nothing comes between a decision and what depends on it.
 """

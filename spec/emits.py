@@ -66,6 +66,8 @@ class Emit(Emission):
     """The timer it sets or stops, if it does."""
     limit: str | None = None
     """The limit that says for how long."""
+    keyed: bool = False
+    """Whether each instance of a family has that timer for itself."""
     message: type[core.Message] | None = None
     """The class of the message it sends, if it sends one."""
     outcome: Enum | None = None
@@ -83,9 +85,11 @@ class Forward(Emission):
     trigger: str
     key: Callable[[Firing], Target] | None = field(default=None, eq=False, repr=False)
     event: Callable[[Firing], Any] | None = field(default=None, eq=False, repr=False)
+    about: str = ""
+    """What the key and the event come to, in words: two signals that differ must not read alike."""
 
     def __str__(self) -> str:
-        return f"{self.machine}.{self.trigger}"
+        return f"{self.machine}.{self.trigger}" + (f" {self.about}" if self.about else "")
 
 
 @frozen
@@ -106,7 +110,29 @@ def send(link: str, message: type[core.Message], **fields: Callable[[Firing], An
     def build(firing: Firing) -> core.Effect:
         return core.Send(link, message(**{name: of(firing) for name, of in fields.items()}))
 
-    return Emit(f"send {message.__name__}", build, message=message)
+    said = ", ".join(f"{name}={told}" for name, of in fields.items() if (told := constant(of)) is not None)
+    return Emit(f"send {message.__name__}" + (f"({said})" if said else ""), build, message=message)
+
+
+def fixed(value: Any) -> Callable[[Firing], Any]:
+    """A field, number or key that is the same in every firing. The emission's name shows it."""
+
+    def read(_firing: Firing) -> Any:
+        return value
+
+    setattr(read, _CONSTANT, value)
+    return read
+
+
+_CONSTANT = "troth_constant"
+
+
+def constant(of: Callable[..., Any]) -> str | None:
+    """What a function made by ``fixed`` gives, in words; ``None`` for any other function."""
+    if not hasattr(of, _CONSTANT):
+        return None
+    value = getattr(of, _CONSTANT)
+    return value.name.lower() if isinstance(value, Enum) else str(value)
 
 
 def _check_fields(message: type[core.Message], given: Mapping[str, object]) -> None:
@@ -123,7 +149,7 @@ def set_timer(timer: str, limit: str, *, keyed: bool = False) -> Emit:
     def build(firing: Firing) -> core.Effect:
         return core.SetTimer(timer, firing.key if keyed else None, 0, limit)  # the engine numbers the generations
 
-    return Emit(f"set timer {timer} for {limit}", build, timer, limit)
+    return Emit(f"set timer {timer} for {limit}", build, timer, limit, keyed)
 
 
 def cancel_timer(timer: str, *, keyed: bool = False) -> Emit:
@@ -132,7 +158,7 @@ def cancel_timer(timer: str, *, keyed: bool = False) -> Emit:
     def build(firing: Firing) -> core.Effect:
         return core.CancelTimer(timer, firing.key if keyed else None)
 
-    return Emit(f"cancel timer {timer}", build, timer)
+    return Emit(f"cancel timer {timer}", build, timer, keyed=keyed)
 
 
 def resolve(call: str, outcome: Enum, number: Callable[[Firing], int], value: Callable[[Firing], int] | None = None) -> Emit:
@@ -157,9 +183,15 @@ def signal(
     *,
     key: Callable[[Firing], Target] | None = None,
     event: Callable[[Firing], Any] | None = None,
+    about: str = "",
 ) -> Forward:
-    """Trigger a sibling machine after this row, before any other event."""
-    return Forward(machine, trigger, key, event)
+    """Trigger a sibling machine after this row, before any other event.
+
+    ``about`` says in words what key and event come to; without it, a key function that has a name says it.
+    """
+    if not about and key is not None and (name := constant(key) or key.__name__) != "<lambda>":
+        about = f"@ {name}"
+    return Forward(machine, trigger, key, event, about)
 
 
 def same_key(firing: Firing) -> core.Key:

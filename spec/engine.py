@@ -25,11 +25,15 @@ from troth.spec.interpreters import Interpreter, Transitions
 from troth.spec.machine import Entry, Kind, Machine
 from troth.spec.party import Party, Route, To, selector, spelled_selector, subject
 from troth.spec.store import Compiled, Store, TimerId
-from troth.spec.views import Reader, View
+from troth.spec.views import Members, Reader, View
 
 MICRO_STEPS_LIMIT = 32
 """Micro-steps in one chain of causes, before the core says that its signals never end. A signal to a whole family is one link of the
 chain, however many instances the family has."""
+
+MICRO_STEPS_AN_INSTANCE = 32
+"""Micro-steps of one event, for every machine instance of the party, before the core says that they never end: a signal that doubles
+itself would be long before its chain is."""
 
 
 class PartyCore:
@@ -48,6 +52,10 @@ class PartyCore:
         route = self.party.by_selector.get(where)
         if route is None:
             why = f"{self.party.name} has no route for {spelled_selector(where)}"
+            return Step(refusal=Refusal(fault, f"{self.party.name}.unrouted", why))
+        sample = route.sample
+        if isinstance(event, core.Received) and isinstance(sample, core.Received) and event.link != sample.link:
+            why = f"{type(event.message).__name__} comes over link {sample.link!r} only, not over {event.link!r}"
             return Step(refusal=Refusal(fault, f"{self.party.name}.unrouted", why))
         saved = self._store.save()
         if isinstance(event, core.TimerFired) and not self._store.fired(event):
@@ -117,14 +125,19 @@ class _Run:
 
     def run(self, event: Event) -> Step:
         self._open(subject(event), (self.route.gate,) if self.route.gate else self.route.to, 1)
+        most = self._instances()
         while self.queue:
-            if self.queue[0].depth > MICRO_STEPS_LIMIT:
+            most = max(most, self._instances()) if len(self.rows) > MICRO_STEPS_AN_INSTANCE * most else most
+            if self.queue[0].depth > MICRO_STEPS_LIMIT or len(self.rows) > MICRO_STEPS_AN_INSTANCE * most:
                 last = " ".join(self.rows[-6:])
                 raise CoreError(f"{self.store.party.name}: signals do not end after {MICRO_STEPS_LIMIT} micro-steps: ... {last}")
             refusal = self._micro(self.queue.popleft())
             if refusal is not None:
                 return Step((), tuple(self.rows), tuple(self.guards), refusal)
         return Step(tuple(self.effects), tuple(self.rows), tuple(self.guards))
+
+    def _instances(self) -> int:
+        return sum(max(1, len(slot)) if isinstance(slot, Members) else 1 for slot in self.store.slots.values())
 
     def _open(self, seen: Any, destinations: tuple[To, ...], depth: int) -> None:
         view = self.store.view()
@@ -170,6 +183,8 @@ class _Run:
             raise AssertionError(f"{entry.id} is a row without a row")
         compiled = self.store.compiled[micro.machine]
         data = row.update(view.own.data, micro.event)
+        if type(data) is not compiled.machine.data:
+            raise CoreError(f"row {entry.id}: update {row.update.__name__} gave {data!r}, not {compiled.machine.data.__name__}")
         self.store.put(compiled, micro.key, target, data)
         firing = Firing(view, micro.event, micro.key, data)
         for emission in row.emit:

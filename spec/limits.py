@@ -20,7 +20,7 @@ MAX_ATTEMPT = 2**15 - 1
 MAX_CONTENT = 2**15 - 1
 MAX_RECEIVERS = 64
 MAX_LAUNCHES = 2**15 - 1
-MAX_HOSTS = 2**15 - 1
+MAX_INSTANCES = 2**15 - 1
 
 
 def _check_seconds(_instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
@@ -81,11 +81,10 @@ class Limits:
     term_grace_s: float = seconds(10.0, "from TERM to KILL")
     kill_wait_s: float = seconds(5.0, "from KILL to giving a process up as unkillable")
     finalize_budget_s: float = seconds(90.0, "the teardown of everything, in parallel, before it is forced")
-    force_budget_s: float = seconds(20.0, "the forced part")
+    force_budget_s: float = seconds(30.0, "the forced part")
 
     # Numbers of things.
     task_attempts: int = count(8, "offers of one task", high=MAX_ATTEMPT)
-    # The host's number is granted with the session's terms: both sides must count to the same one.
     result_attempts: int = count(8, "publications of one result", high=MAX_ATTEMPT)
     pull_attempts: int = count(4, "tries of one download, each from where the last one stopped", high=MAX_ATTEMPT)
     ledger_limit: int = count(256, "tasks that a trainer remembers", high=MAX_SEQUENCE)
@@ -125,7 +124,7 @@ ORDER: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("transfer_stall_s", "pull_pause_s"), "source_idle_s", "a stalled receiver must have time to come back"),
     (("result_retry_s",), "source_idle_s", "a lost PAYLOAD_HELD must be said again in time"),
     (("abort_limit_s",), "force_budget_s", "a forced end waits for the abort inside it"),
-    (("term_grace_s", "kill_wait_s"), "force_budget_s", "a forced end covers TERM and KILL"),
+    (("kill_wait_s", "term_grace_s", "kill_wait_s"), "force_budget_s", "a forced end covers a start that was given up, TERM and KILL"),
     (("drain_limit_s", "natural_exit_s", "term_grace_s", "kill_wait_s"), "finalize_budget_s", "the orderly end fits in its budget"),
 )
 """Inner limits, the outer one that their sum must stay below, and why."""

@@ -170,11 +170,11 @@ class SessionConfirmed(EpochMessage):
 class SessionOpen(EpochMessage):
     """Host: be my trainer in session ``epoch``, or, to ``resume``, go on being it after a lost link.
 
-    ``host`` tells host instances apart: 0 for the first that this trainer hears of, n for the nth other one. A host that was started
+    ``instance`` tells host instances apart: 0 for the first that this trainer hears of, n for the nth other one. A host that was started
     anew counts its epochs anew, so an equal epoch alone does not make a session the same.
     """
 
-    host: int = _int(0, limits.MAX_HOSTS)
+    instance: int = _int(0, limits.MAX_INSTANCES)
     resume: bool = _flag()
 
 
@@ -228,9 +228,9 @@ class TaskUnknown(TaskMessage):
 
 @frozen(kw_only=True)
 class TaskFailed(TaskMessage):
-    """Trainer: not task ``seq``; ``attempt`` is the offer this answers."""
+    """Trainer: not task ``seq``; ``attempt`` is the offer this answers, 0 where it answers a question."""
 
-    attempt: int = _attempt()
+    attempt: int = _int(0, limits.MAX_ATTEMPT)
     reason: FailReason = _enum(FailReason)
 
 
@@ -258,9 +258,10 @@ class ResultReady(TaskMessage):
 
 @frozen(kw_only=True)
 class ResultStatus(TaskMessage):
-    """Trainer: what became of my result, of which ``attempt`` was the last I sent?"""
+    """Trainer: what became of my result, of which I sent ``attempt`` attempts? None will follow if that was the ``last``."""
 
     attempt: int = _attempt()
+    last: bool = _flag()
 
 
 @frozen(kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,6 +23,13 @@ Place: TypeAlias = tuple[str, str]
 def check_party(party: Party) -> None:
     """Check that every event, signal, key and timer finds its machine, and that every atom answers as it should."""
     _PartyChecks(party).run()
+
+
+def samples_by_trigger(party: Party) -> Mapping[Place, Sequence[Any]]:
+    """For every (machine, trigger), a sample of each event that can reach it: what generators of tests start from."""
+    checks = _PartyChecks(party)
+    checks.run()
+    return checks.fed
 
 
 class _PartyChecks:
@@ -85,6 +93,10 @@ class _PartyChecks:
                     raise BadRow(f"{machine.name}: timer {name!r} is already {owners[name]}'s; give each machine timers of its own")
                 if name not in known:
                     raise UnreadMachine(f"{machine.name}: timer {name!r} has no route in party {self.party.name}; add timer({name!r}, ...)")
+        for machine in self.party.machines:
+            named = machine.family.limit if machine.family else 0
+            if isinstance(named, str) and not hasattr(limits, named):
+                raise BadRow(f"{machine.name}: its family's limit {named!r} is not in the configuration's limits; add it, or give a number")
         for _, entry, emission in self.emissions:
             if isinstance(emission, Emit) and emission.limit and limits is not None and not hasattr(limits, emission.limit):
                 raise BadRow(f"row {entry.id}: there is no limit {emission.limit!r}; add it to {type(limits).__name__}")
@@ -174,7 +186,15 @@ class _PartyChecks:
     def _probe(self, view: View, machine: Machine, state: Enum, atom: Atom, sample: Any) -> None:
         key = samples.KEY if machine.family else None
         reader = Reader(view.at(machine.name, key, state, machine.data()), (*atom.reads, machine.name), f"{machine.name}.{atom.name}")
-        answer = atom.of(reader, sample)
+        try:
+            answer = atom.of(reader, sample)
+        except UnreadMachine:
+            raise
+        except Exception as error:
+            raise BadGuard(
+                f"atom {machine.name}.{atom.name} raised {type(error).__name__} ({error}) on a sample {type(sample).__name__} in state "
+                f"{state.name}; it must answer for every event that reaches its trigger"
+            ) from error
         if type(answer) is not bool:
             raise BadGuard(
                 f"atom {machine.name}.{atom.name} answered {answer!r} ({type(answer).__name__}) to {type(sample).__name__}; "

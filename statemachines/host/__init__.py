@@ -18,7 +18,8 @@ from troth.spec.views import View
 from troth.statemachines.host.acceptance import ACCEPTANCE, AcceptanceState
 from troth.statemachines.host.delivery import ACTIVE, DELIVERY, DeliveryState
 from troth.statemachines.host.process import ALIVE, PROCESS, ProcessState
-from troth.statemachines.host.session import SESSION, HostSessionState
+from troth.statemachines.host.session import SESSION
+from troth.statemachines.host.states import HostSessionState
 from troth.statemachines.shared.lease import LeaseState, lease
 from troth.statemachines.shared.source import SourceState, source
 from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS, SUPERVISOR, Deployment, by_effect, by_key, by_seq
@@ -105,6 +106,7 @@ HOST = Party(
         received(m.PayloadArrived, To("delivery", "arrived"), link=RECEIVERS, gate=_gate),
         received(m.PayloadLost, To("delivery", "missing"), link=RECEIVERS, gate=_gate),
         happened(core.TransferProgressed("task", (1, 0)), To("source", "progress", by_key), To("lease", "progress")),
+        happened(core.TransferProgressed("result", (1, 0)), To("lease", "progress")),
         happened(core.TransferEnded("task", (1, 0), core.TransferOutcome.COMPLETE), To("source", "ended", by_key)),
         # the process
         happened(core.ProcessStarted(), To("process", "started")),
@@ -122,7 +124,7 @@ HOST = Party(
         happened(core.LinkLost(CONTROL), To("session", "link_lost")),
         # effects that failed: what was not sent is as good as lost on the way
         happened(core.EffectFailed(core.Spawn()), To("process", "unable")),
-        happened(core.EffectFailed(core.SignalProcess(core.ProcessSignal.TERM)), To("session", "link_lost")),
+        happened(core.EffectFailed(core.SignalProcess(core.ProcessSignal.TERM)), To("process", "unsignalled")),
         happened(core.EffectFailed(core.Offer("task", (1, 0))), To("source", "unable", by_effect)),
         happened(core.EffectFailed(core.Send(CONTROL, m.Heartbeat(epoch=1))), To("session", "link_lost")),
         happened(core.EffectFailed(core.OpenLink(CONTROL)), To("session", "link_lost")),

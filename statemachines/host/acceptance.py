@@ -7,7 +7,8 @@ Rule 3.  UNKNOWN is a promise: attempts up to the one asked about will not be ta
 Rule 4.  An accepted result whose source is still needed is watched. It is settled once, or lost once, or given up by the host
          itself; the receivers are told of a loss once. A result that every receiver holds is safe, whatever becomes of the trainer.
 Rule 5.  What the host gives up it gives up itself, first, before it tells the trainer: a cancelled task fails nothing.
-Rule 6.  Only what is over for the trainer too may be forgotten, oldest first: a trainer that still asks is told what it was told.
+Rule 6.  Only what is over may be forgotten, oldest first; a result that was taken, only when the trainer has noted its end or was told
+         that its task is cancelled.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ inline = atom("inline", of=lambda view, event: event.inline)
 fenced = atom("fenced", of=lambda view, event: event.attempt <= view.own.data.fenced)
 same_content = atom("same_content", of=lambda view, event: event.content == view.own.data.content)
 sole = atom("sole", of=lambda view, event: view.config.receives and view.own.data.receivers == 1)
-last_attempt = atom("last_attempt", of=lambda view, event: event.attempt >= view.config.limits.result_attempts)
+last_attempt = atom("last_attempt", of=lambda view, event: event.last)
 delivered = atom("delivered", of=lambda view, event: event.delivered)
 room = atom("room", of=lambda view, event: len(view.acceptance) < view.config.limits.acceptance_limit)
 

@@ -17,9 +17,11 @@ from attrs import evolve, frozen
 
 from troth.spec.emits import Firing, Keys, cancel_timer, send, set_timer, signal
 from troth.spec.guards import always, atom
+from troth.spec.limits import MAX_SEQUENCE
 from troth.spec.machine import SAME, Ignore, Machine, Refuse, Row, keep
 from troth.spec.messages import CancelTask, FailReason, TaskEnded, TaskOutcome, TaskReady, TaskStatus, Verdict
 from troth.statemachines.host.acceptance import OVER as ACCEPTANCE_OVER
+from troth.statemachines.host.states import HostSessionState
 from troth.statemachines.shared.source import offered
 from troth.statemachines.shared.words import CONTROL, SUPERVISOR, is_, own, session_epoch, then
 
@@ -70,13 +72,14 @@ busy = atom("busy", of=lambda view, event: event.reason is FailReason.BUSY)
 own_receiver = atom("own_receiver", of=lambda view, event: event.receiver == 0)
 kept = atom("kept", of=lambda view, event: not view.own.data.inline)
 attempts_left = atom("attempts_left", of=lambda view, event: view.own.data.attempt < view.config.limits.task_attempts)
-open_ = atom("open", reads=["session"], of=lambda view, event: view.session.state.name == "READY")
+open_ = atom("open", reads=["session"], of=lambda view, event: view.session.state is HostSessionState.READY)
 payload_inline = atom("payload_inline", of=lambda view, event: event.inline)
 room = atom(
     "room",
     reads=["acceptance"],
     of=lambda view, event: (
-        len(view.acceptance) < view.config.limits.acceptance_limit or view.acceptance.first(*ACCEPTANCE_OVER) is not None
+        view.own.data.seq < MAX_SEQUENCE
+        and (len(view.acceptance) < view.config.limits.acceptance_limit or view.acceptance.first(*ACCEPTANCE_OVER) is not None)
     ),
 )
 fetches = atom("fetches", of=lambda view, event: view.config.receives and not event.inline)
@@ -92,11 +95,13 @@ def its_source(firing: Firing) -> Keys:
     return Keys(tuple(key for key in firing.view.source if key[0] == firing.data.seq))
 
 
-def _over(firing: Firing) -> TaskOutcome:
-    verdict = firing.view.session.data.verdict
-    if verdict is Verdict.ABORTED:
-        return TaskOutcome.ABORTED
-    return TaskOutcome.TRAINER_LOST if verdict is Verdict.LOST else TaskOutcome.SESSION_OVER
+OUTCOMES = {Verdict.ABORTED: TaskOutcome.ABORTED, Verdict.LOST: TaskOutcome.TRAINER_LOST}
+"""What a task that ends with its session is said to be; SESSION_OVER where the verdict says no more."""
+
+
+def by_verdict(firing: Firing) -> TaskOutcome:
+    """How a task ends that ends with its session."""
+    return OUTCOMES.get(firing.view.session.data.verdict, TaskOutcome.SESSION_OVER)
 
 
 def _say(outcome: TaskOutcome) -> Any:
@@ -109,7 +114,7 @@ OFFER = send(
 )  # fmt: skip
 STATUS = send(CONTROL, TaskStatus, epoch=session_epoch, seq=own("seq"))
 CANCEL = send(CONTROL, CancelTask, epoch=session_epoch, seq=own("seq"))
-SAY_OVER = send(SUPERVISOR, TaskEnded, launch=lambda f: f.view.config.launch, outcome=_over)
+SAY_OVER = send(SUPERVISOR, TaskEnded, launch=lambda f: f.view.config.launch, outcome=by_verdict)
 SAY = {outcome: _say(outcome) for outcome in TaskOutcome}
 
 ask_later = set_timer("task", "task_retry_s")

@@ -16,7 +16,7 @@ from enum import Enum
 from troth.spec.core import ProcessSignal, SignalProcess, Spawn
 from troth.spec.emits import cancel_timer, effect, set_timer, signal
 from troth.spec.guards import always
-from troth.spec.machine import Ignore, Machine, Refuse, Row, keep
+from troth.spec.machine import SAME, Ignore, Machine, Refuse, Row, keep
 
 
 class ProcessState(Enum):
@@ -56,6 +56,7 @@ PROCESS = Machine(
     Row("X6",  S.DOOMED,   "started",  always, S.TERMINATING, keep, term, "Rule 1"),
     Row("X17", S.DOOMED,   "silence",  always, S.STUCK, keep, [gone], "Rule 3: whether there is a process is not known"),
     Row("X18", S.STUCK,    "started",  always, S.TERMINATING, keep, term, "Rule 1: it was given up before it was heard to start"),
+    Row("X21", S.TERMINATING, "started", always, SAME, keep, term, "Rule 1: it may have been too early for TERM"),
     Row("X20", S.KILLING,  "started",  always, S.KILLING, keep, kill, "Rules 1 and 4: it was given up before it was heard to start"),
     Row("X7",  (S.SPAWNING, S.RUNNING), "leave",    always, S.LEAVING, keep, [set_timer("process", "natural_exit_s")], "Rule 2"),
     Row("X8",  (S.RUNNING, S.LEAVING), "stop", always, S.TERMINATING, keep, term, "Rule 2"),
@@ -78,11 +79,12 @@ PROCESS = Machine(
     Ignore("started", S.LEAVING, "its session was over before it was heard to start"),
     Ignore("started", S.EXITED, "it is gone already"),
     Ignore("unable", (S.RUNNING, S.STUCK, S.EXITED), "it was started, or is given up"),
+    Ignore("unsignalled", tuple(S), "it is gone already, and its exit is reported by itself"),
     Ignore("exited", S.EXITED, "reported twice"),
     ],
     refuse=[
     Refuse("spawn", tuple(s for s in S if s is not S.NONE), "a host launches one process in its life"),
-    Refuse("started", (S.NONE, S.RUNNING, S.TERMINATING), "no start was asked for"),
+    Refuse("started", (S.NONE, S.RUNNING), "no start was asked for, or it was heard of before"),
     Refuse(("exited", "unable"), S.NONE, "there is no process"),
     ],
 )

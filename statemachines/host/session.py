@@ -5,7 +5,8 @@ Rule 1.  A launched trainer is spawned and says HELLO; an attached one is opened
 Rule 2.  A HELLO that does not match fails the launch only if it could have come from our own trainer: a wrong rank may still be
          followed by the right one.
 Rule 3.  Losing the link is not losing the session: a HELLO that names the epoch, or a SESSION_OPEN that says so, resumes it. A
-         trainer that begins anew although it was given tasks has lost them: that is a loss, not a resumption.
+         trainer that begins anew although it was given tasks is refused: it has lost them, and the end of its process, or of its
+         lease, will say so.
 Rule 4.  A trainer that is in a lower session may be superseded: open above the epoch that it names. Whether to retry is said by
          the trainer, not guessed.
 Rule 5.  SHUTDOWN and ABORT are repeated until they are answered. While an accepted source is live the session stays, its heartbeats
@@ -16,7 +17,6 @@ Rule 6.  Every way to the end is the same way: the task's outcome, the sources' 
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any
 
 from attrs import evolve, frozen
@@ -24,6 +24,7 @@ from attrs import evolve, frozen
 from troth.spec.core import CloseLink, OpenLink
 from troth.spec.emits import Firing, cancel_timer, deliver, each, effect, send, set_timer, signal
 from troth.spec.guards import always, atom
+from troth.spec.limits import MAX_EPOCH
 from troth.spec.machine import SAME, Ignore, Machine, Refuse, Row, keep
 from troth.spec.messages import (
     Abort,
@@ -40,22 +41,8 @@ from troth.spec.messages import (
 from troth.statemachines.host.acceptance import LIVE as UNDECIDED
 from troth.statemachines.host.delivery import ACTIVE
 from troth.statemachines.host.process import GONE, ProcessState
+from troth.statemachines.host.states import HostSessionState
 from troth.statemachines.shared.words import CONTROL, SUPERVISOR, event_epoch, is_, own, own_epoch, then, those
-
-
-class HostSessionState(Enum):
-    """Where the host is with its trainer."""
-
-    IDLE = "idle"
-    LAUNCHING = "launching"
-    GREETED = "greeted"
-    OPENING = "opening"
-    READY = "ready"
-    DRAINING = "draining"
-    ABORTING = "aborting"
-    CLOSING = "closing"
-    CLOSED = "closed"
-
 
 S = HostSessionState
 LAUNCH = (S.LAUNCHING, S.GREETED)
@@ -86,8 +73,7 @@ def open_above(data: HostSessionData, event: Any) -> HostSessionData:
 
 def _end(verdict: Verdict) -> Any:
     def write(data: HostSessionData, event: Any) -> HostSessionData:  # noqa: ARG001
-        overrides = verdict in (Verdict.ABORTED, Verdict.LOST) and data.verdict is Verdict.STOPPED
-        return evolve(data, verdict=verdict) if data.verdict is Verdict.NONE or overrides else data
+        return evolve(data, verdict=verdict)
 
     write.__name__ = f"verdict_{verdict.name.lower()}"
     return write
@@ -116,14 +102,16 @@ untouched = atom("untouched", reads=["delivery"], of=lambda view, event: view.de
 proven = atom("proven", of=lambda view, event: event.proven)
 retryable = atom("retryable", of=lambda view, event: event.retry)
 process_gone = atom("process_gone", reads=["process"], of=lambda view, event: view.process.state in GONE)
+above = atom("above", of=lambda view, event: view.own.data.epoch <= event.epoch < MAX_EPOCH)
+orderly = atom("orderly", of=lambda view, event: view.own.data.verdict is Verdict.STOPPED)
 task_out = atom("task_out", reads=["delivery"], of=lambda view, event: view.delivery.state in ACTIVE)
 
 HELLO_ACCEPTED = send(CONTROL, HelloAccepted, epoch=own_epoch)
 REJECT = send(CONTROL, HelloRejected, epoch=event_epoch, retry=is_(False))
 REJECT_RETRY = send(CONTROL, HelloRejected, epoch=event_epoch, retry=is_(True))
 CONFIRM = send(CONTROL, SessionConfirmed, epoch=own_epoch)
-OPEN = send(CONTROL, SessionOpen, epoch=own_epoch, host=lambda f: f.view.config.instance, resume=is_(False))
-RESUME = send(CONTROL, SessionOpen, epoch=own_epoch, host=lambda f: f.view.config.instance, resume=is_(True))
+OPEN = send(CONTROL, SessionOpen, epoch=own_epoch, instance=lambda f: f.view.config.instance, resume=is_(False))
+RESUME = send(CONTROL, SessionOpen, epoch=own_epoch, instance=lambda f: f.view.config.instance, resume=is_(True))
 SHUTDOWN = send(CONTROL, Shutdown, epoch=own_epoch)
 ABORT = send(CONTROL, Abort, epoch=own_epoch)
 STARTED = send(SUPERVISOR, SessionStarted, launch=lambda f: f.view.config.launch)
@@ -137,8 +125,16 @@ stop_process = signal("process", "stop")
 resume = signal("delivery", "retry")
 life = signal("lease", "life")
 check = signal("session", "check")
-drop_all = [signal("delivery", "end"), signal("acceptance", "cancel", key=those("acceptance", *UNDECIDED)), signal("source", "release", key=each)]
-lose_all = [signal("delivery", "end"), signal("acceptance", "lose", key=those("acceptance", *UNDECIDED)), signal("source", "release", key=each)]
+drop_all = [
+    signal("delivery", "end"),
+    signal("acceptance", "cancel", key=those("acceptance", *UNDECIDED)),
+    signal("source", "release", key=each),
+]
+lose_all = [
+    signal("delivery", "end"),
+    signal("acceptance", "lose", key=those("acceptance", *UNDECIDED)),
+    signal("source", "release", key=each),
+]
 wind_up = then(quiet, signal("lease", "end"), hang_up, check)
 
 
@@ -159,11 +155,12 @@ SESSION = Machine(
     Row("H9",  S.GREETED,  "ready", current & proven, S.READY, keep, then(CONFIRM, quiet, signal("lease", "grant"), STARTED), "Rule 1"),
     Row("H10", S.GREETED,  "ready", current & ~proven, S.CLOSING, verdict_refused, then(REJECT, stop_process, wind_up), "Rule 1: the credentials did not arrive"),
     Row("H11", BOUND,      "ready", current & proven, SAME, keep, [CONFIRM, life], "said again, answered again"),
-    Row("H54", BOUND,      "ready", current & ~proven, S.CLOSING, verdict_refused, then(REJECT, lose_all, stop_process, wind_up), "Rule 1: an init() that is tried again proves its credentials again"),
+    Row("H54", BOUND,      "ready", current & ~proven, S.CLOSING, verdict_lost, then(REJECT, lose_all, stop_process, wind_up), "Rule 1: an init() that is tried again proves its credentials again"),
     Row("H12", S.OPENING,  "link_up", always, SAME, keep, [OPEN, again], "Rule 1"),
     Row("H13", S.OPENING,  "retry", always, SAME, keep, [OPEN, again], "SESSION_OPEN or its answer was lost"),
     Row("H14", S.OPENING,  "accepted", current, S.READY, keep, then(quiet, signal("lease", "grant"), STARTED), "Rule 1"),
-    Row("H15", S.OPENING,  "rejected", retryable & answers_this, SAME, open_above, [OPEN, again], "Rule 4"),
+    Row("H15", S.OPENING,  "rejected", retryable & answers_this & above, SAME, open_above, [OPEN, again], "Rule 4"),
+    Row("H55", S.OPENING,  "rejected", retryable & answers_this & ~above, S.CLOSING, verdict_refused, wind_up, "Rule 4: there is no epoch above it"),
     Row("H16", S.OPENING,  "rejected", ~retryable & answers_this, S.CLOSING, verdict_refused, wind_up, "Rule 4: it is ending"),
     Row("H17", UNREADY,    "silence", always, S.CLOSING, verdict_timeout, then(stop_process, wind_up), "no trainer came in time"),
     Row("H18", UNREADY,    "gone", always, S.CLOSING, verdict_lost, wind_up, "the process ended before it joined"),
@@ -196,11 +193,13 @@ SESSION = Machine(
     Row("H40", BOUND,      "lost", always, S.CLOSING, verdict_lost, then(lose_all, stop_process, wind_up), "the lease has expired"),
     Row("H41", S.ABORTING, "lost", always, S.CLOSING, keep, wind_up, "it will not answer any more"),
     Row("H42", BOUND,      "gone", task_out, S.CLOSING, verdict_lost, then(lose_all, wind_up), "the process died with a task"),
-    Row("H43", BOUND,      "gone", ~task_out, S.CLOSING, verdict_ended, then(lose_all, wind_up), "the script ended without shutdown()"),
+    Row("H56", S.DRAINING, "gone", ~task_out, S.CLOSING, keep, then(lose_all, wind_up), "it ended while it was being ended"),
+    Row("H43", S.READY,    "gone", ~task_out, S.CLOSING, verdict_ended, then(lose_all, wind_up), "the script ended without shutdown()"),
     Row("H44", S.ABORTING, "gone", always, S.CLOSING, keep, wind_up, "nothing is left to answer"),
     Row("H45", S.DRAINING, "silence", always, S.CLOSING, keep, then(lose_all, stop_process, wind_up), "it did not drain in time"),
     Row("H46", S.ABORTING, "silence", always, S.CLOSING, keep, wind_up, "it does not answer"),
-    Row("H47", S.CLOSING,  "abort", always, SAME, verdict_aborted, [stop_process], "no more waiting for the natural exit"),
+    Row("H47", S.CLOSING,  "abort", orderly,  SAME, verdict_aborted, [stop_process], "Rule 6: no more waiting for the natural exit"),
+    Row("H57", S.CLOSING,  "abort", ~orderly, SAME, keep, [stop_process], "Rule 6: no more waiting for the natural exit"),
     Row("H48", S.CLOSING,  "check", process_gone, S.CLOSED, keep, [ENDED], "Rule 6: nothing is left"),
     Row("H49", S.CLOSING,  "gone", always, S.CLOSED, keep, [ENDED], "Rule 6: nothing is left"),
     ],
@@ -220,7 +219,8 @@ SESSION = Machine(
     Ignore("rejected", (S.IDLE, *LAUNCH, S.ABORTING, *OVER), "nobody is waiting for it"),
     Ignore("message", (S.IDLE, *UNREADY, *OVER), "not in a session"),
     Ignore("message", LIVE, "another session's: it changes nothing", ~current),
-    Ignore("draining", LIVE, "Rule 5: noted; it is asked again until it is done"),
+    Ignore("draining", ENDING, "Rule 5: noted; it is asked again until it is done"),
+    Ignore("draining", S.READY, "its user is ending it: it takes no more tasks, and closes by itself"),
     Ignore(("close", "abort", "check", "lost", "gone"), S.CLOSED, "over already"),
     Ignore("close", (*ENDING, S.CLOSING), "it is ending already"),
     Ignore("abort", S.ABORTING, "it is ending already"),

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from attrs import frozen
 
 from troth.spec.core import Key
-from troth.spec.emits import Emit, Firing, Forward, Keys, signal
+from troth.spec.emits import Emit, Firing, Forward, Keys, fixed, signal
 from troth.spec.limits import Limits
 from troth.spec.messages import Done, Outcome
 
@@ -70,13 +70,8 @@ def own(name: str) -> Callable[[Firing], Any]:
     return read
 
 
-def is_(value: Any) -> Callable[[Firing], Any]:
-    """A constant."""
-
-    def read(_firing: Firing) -> Any:
-        return value
-
-    return read
+is_ = fixed
+"""A constant field."""
 
 
 def those(machine: str, *states: Enum) -> Callable[[Firing], Keys]:
@@ -85,6 +80,7 @@ def those(machine: str, *states: Enum) -> Callable[[Firing], Keys]:
     def found(firing: Firing) -> Keys:
         return Keys(tuple(key for key, slot in getattr(firing.view, machine).items() if slot.state in states))
 
+    found.__name__ = "|".join(state.value for state in states)
     return found
 
 
@@ -120,7 +116,8 @@ def done(call: str, outcome: Outcome | Callable[[Firing], Outcome], value: Calla
     def told(firing: Firing) -> Done:
         return Done(outcome if isinstance(outcome, Outcome) else outcome(firing), value(firing) if value else 0)
 
-    return signal("calls", "done", key=is_(call), event=told)
+    about = f"{call}: {outcome.value if isinstance(outcome, Outcome) else outcome.__name__}"
+    return signal("calls", "done", key=is_(call), event=told, about=about)
 
 
 def then(*parts: Emit | Forward | list[Any]) -> list[Any]:

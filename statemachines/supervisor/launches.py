@@ -3,7 +3,7 @@
 Rule 1.  A launch that fails is that launch's failure: the others do not hear of it.
 Rule 2.  A trainer that was launched for one task and has a result is kept until its session has ended: that is what keeps the
          result's source alive. It closes by itself when its receivers are done; it is told to close only when the run ends.
-Rule 3.  A launch number is free again only when nothing of its session or process is left.
+Rule 3.  A launch number is free again only when nothing of its session or process is left, or nothing more can be done about it.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class TeardownData:
 
 def _claim(verdict: Verdict) -> Any:
     def write(data: TeardownData, event: Any) -> TeardownData:  # noqa: ARG001
-        return evolve(data, intent=verdict) if data.intent is Verdict.NONE else data
+        return evolve(data, intent=verdict)
 
     write.__name__ = f"claim_{verdict.name.lower()}"
     return write
@@ -62,21 +62,25 @@ unclaimed = atom("unclaimed", of=lambda view, event: view.own.data.intent is Ver
 shut = signal("gate", "shut")
 close_all = signal("launches", "close", key=each)
 abort_all = signal("launches", "abort", key=each)
+drain = [shut, close_all, set_timer("teardown", "finalize_budget_s")]
 force = [abort_all, set_timer("teardown", "force_budget_s")]
 
 # fmt: off
 TEARDOWN = Machine(
     "teardown", TeardownState, initial=S.OPEN, data=TeardownData, timers=("teardown",),
     rows=[
-    Row("W1",  S.OPEN,     "finalize", left,  S.DRAINING, claim_stopped, [shut, close_all, set_timer("teardown", "finalize_budget_s")], "Rule 2"),
-    Row("W2",  S.OPEN,     "finalize", ~left, S.DONE, claim_stopped, [shut, done("finalize", Outcome.OK)], "nothing is left"),
+    Row("W1",  S.OPEN,     "finalize", left & unclaimed,   S.DRAINING, claim_stopped, drain, "Rule 2"),
+    Row("W12", S.OPEN,     "finalize", left & ~unclaimed,  S.DRAINING, keep, drain, "Rules 1 and 2"),
+    Row("W2",  S.OPEN,     "finalize", ~left & unclaimed,  S.DONE, claim_stopped, [shut, done("finalize", Outcome.OK)], "nothing is left"),
+    Row("W13", S.OPEN,     "finalize", ~left & ~unclaimed, S.DONE, keep, [shut, done("finalize", Outcome.OK)], "Rule 1; nothing is left"),
     Row("W3",  S.DONE,     "finalize", always, SAME, keep, [done("finalize", Outcome.OK)], "as often as one likes"),
-    Row("W4",  S.OPEN,     "abort", always, SAME, claim_aborted, [shut, abort_all, done("abort", Outcome.OK)], "Rule 1"),
+    Row("W4",  S.OPEN,     "abort", unclaimed,  SAME, claim_aborted, [shut, abort_all, done("abort", Outcome.OK)], "Rule 1"),
+    Row("W14", S.OPEN,     "abort", ~unclaimed, SAME, keep, [shut, abort_all, done("abort", Outcome.OK)], "Rule 1: at once, but the intent stays"),
     Row("W5",  S.DRAINING, "abort", always, S.FORCING, keep, [*force, done("abort", Outcome.OK)], "Rule 1: at once, but the intent stays"),
     Row("W6",  (S.FORCING, S.DONE), "abort", always, SAME, keep, [done("abort", Outcome.OK)], "it is ending as fast as it can"),
     Row("W7",  S.OPEN,     "result_lost", unclaimed, SAME, claim_lost, [send(JOB, RunFailed)], "Rule 3"),
     Row("W8",  S.DRAINING, "silence", always, S.FORCING, keep, force, "Rule 2: the budget is spent"),
-    Row("W9",  S.FORCING,  "silence", always, S.DONE, keep, [done("finalize", Outcome.FORCED)], "Rule 2: this one too"),
+    Row("W9",  S.FORCING,  "silence", always, S.DONE, keep, [done("finalize", Outcome.FORCED), done("execute", Outcome.CLOSED)], "Rule 2: this one too, for whoever waits"),
     Row("W10", S.DRAINING, "check", ~left, S.DONE, keep, [cancel_timer("teardown"), done("finalize", Outcome.OK)], "nothing is left"),
     Row("W11", S.FORCING,  "check", ~left, S.DONE, keep, [cancel_timer("teardown"), done("finalize", Outcome.FORCED)], "nothing is left"),
     ],

@@ -23,7 +23,8 @@ from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS, Deploymen
 from troth.statemachines.trainer.intake import INTAKE
 from troth.statemachines.trainer.ledger import LEDGER, LedgerState
 from troth.statemachines.trainer.publication import BUSY, PUBLICATION, PublicationState
-from troth.statemachines.trainer.session import SESSION, TrainerSessionState
+from troth.statemachines.trainer.session import SESSION
+from troth.statemachines.trainer.states import TrainerSessionState
 
 
 @frozen(kw_only=True)
@@ -121,6 +122,7 @@ TRAINER = Party(
         received(m.PayloadArrived, To("ledger", "arrived", by_seq), link=RECEIVERS, gate=_gate),
         received(m.PayloadLost, To("ledger", "missing", by_seq), link=RECEIVERS, gate=_gate),
         happened(core.TransferProgressed("result", (1, 0)), To("source", "progress", by_key), To("lease", "progress")),
+        happened(core.TransferProgressed("task", (1, 0)), To("lease", "progress")),
         happened(core.TransferEnded("result", (1, 0), core.TransferOutcome.COMPLETE), To("source", "ended", by_key)),
         # time and the world
         timer("join", To("session", "silence")),

@@ -22,7 +22,8 @@ from troth.spec.machine import keep as same
 from troth.spec.messages import Outcome, TaskCancelled
 from troth.statemachines.shared.words import CONTROL, done, event_seq, session_epoch
 from troth.statemachines.trainer.ledger import UNPUBLISHED, LedgerState
-from troth.statemachines.trainer.session import OPENING, TrainerSessionState, verdict_outcome
+from troth.statemachines.trainer.session import OPENING
+from troth.statemachines.trainer.states import TrainerSessionState, verdict_outcome
 
 
 class IntakeState(Enum):
@@ -71,7 +72,7 @@ def pass_by(data: IntakeData, event: Any) -> IntakeData:
 
 def offer_again(data: IntakeData, event: Any) -> IntakeData:
     """Rule 2."""
-    return evolve(data, retry=event.seq) if event.seq >= data.highest else data
+    return evolve(data, retry=event.seq)
 
 
 def raise_evicted(data: IntakeData, event: Any) -> IntakeData:
@@ -100,10 +101,10 @@ def oldest_queued(firing: Firing) -> Key:
     return found
 
 
-def handed(firing: Firing) -> Key:
-    """The task that was handed to a caller who has not taken it."""
-    found: Key = firing.view.ledger.first(LedgerState.HANDED)
-    return found
+def handed_to_them(firing: Firing) -> Key:
+    """The task that was handed to this caller, who has not taken it."""
+    numbers = {slot.data.number: seq for seq, slot in firing.view.ledger.items() if slot.state is LedgerState.HANDED}
+    return int(numbers[firing.event.number])
 
 
 not_passed = atom("not_passed", of=lambda view, event: event.seq >= view.own.data.highest)
@@ -137,8 +138,8 @@ offer = signal("ledger", "task_ready", key=event_seq)
 hand = signal("ledger", "hand", key=oldest_queued, event=caller)
 stop_below = signal("ledger", "stop", key=below_floor)
 cancel = signal("ledger", "cancel", key=event_seq)
-take = signal("ledger", "take", key=handed)
-put_back = signal("ledger", "put_back", key=handed)
+take = signal("ledger", "take", key=handed_to_them)
+put_back = signal("ledger", "put_back", key=handed_to_them)
 nothing_to_take = effect("resolve take NOTHING", lambda f: Resolve("take", f.event.number, Outcome.NOTHING))
 take_again = effect("resolve take TASK", lambda f: Resolve("take", f.event.number, Outcome.TASK, f.data.current))
 task_cancelled = send(CONTROL, TaskCancelled, epoch=session_epoch, seq=event_seq)
@@ -151,7 +152,7 @@ INTAKE = Machine(
     Row("I2",  BOTH, "offer", ~raises_floor, SAME, same, [offer], "nothing new is given up"),
     Row("I3",  BOTH, "reserved", always, SAME, pass_by, [], "Rule 1"),
     Row("I4",  BOTH, "skipped", not_passed, SAME, pass_by, [], "Rule 1: cancelled before it came, so it may not come any more"),
-    Row("I5",  BOTH, "failed", always,   SAME, offer_again, [], "Rule 2"),
+    Row("I5",  BOTH, "failed", not_passed, SAME, offer_again, [], "Rule 2"),
     Row("I6",  BOTH, "evicted", always,  SAME, raise_evicted, [], "Rule 1"),
     Row("I7",  BOTH, "receive", queued,  SAME, same, [hand], "Rule 4"),
     Row("I8",  S.WORKING, "receive", ~queued & open_ & unsent, SAME, same, [done("receive", Outcome.TASK, lambda f: f.data.current)], "Rule 4"),
@@ -170,7 +171,7 @@ INTAKE = Machine(
     ignore=[
     Ignore("receive", S.IDLE, "the caller waits", ~queued & open_),
     Ignore("receive", S.WORKING, "the caller waits", ~queued & open_ & ~unsent),
-    Ignore("skipped", BOTH, "Rule 1: it is passed already", ~not_passed),
+    Ignore(("skipped", "failed"), BOTH, "Rule 1: it is passed already", ~not_passed),
     Ignore("queued", BOTH, "it waits in the queue", ~awaited),
     Ignore("given_up", BOTH, "nothing had been handed to this caller", ~handed_to_caller),
     ],

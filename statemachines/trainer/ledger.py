@@ -21,6 +21,7 @@ from troth.spec.guards import always, atom
 from troth.spec.machine import SAME, Family, Ignore, Machine, Refuse, Row, keep
 from troth.spec.messages import DropPayload, FailReason, FetchPayload, Outcome, TaskAccepted, TaskFailed, TaskReserved, TaskUnknown
 from troth.statemachines.shared.words import CONTROL, RECEIVERS, done, event_attempt, event_inline, is_, own, own_key, session_epoch
+from troth.statemachines.trainer.states import TrainerSessionState
 
 
 class LedgerState(Enum):
@@ -71,7 +72,7 @@ def hand_over(data: LedgerData, event: Any) -> LedgerData:
     return evolve(data, number=event.number)
 
 
-open_ = atom("open", reads=["session"], of=lambda view, event: view.session.state.name == "READY")
+open_ = atom("open", reads=["session"], of=lambda view, event: view.session.state is TrainerSessionState.READY)
 mismatch = atom("mismatch", of=lambda view, event: event.content > 0)
 room = atom("room", of=lambda view, event: len(view.ledger) < view.config.limits.ledger_limit)
 evictable = atom("evictable", of=lambda view, event: view.ledger.first(*TERMINAL) is not None)
@@ -109,14 +110,10 @@ def fail(reason: FailReason) -> Any:
     return send(CONTROL, TaskFailed, epoch=session_epoch, seq=own_key, attempt=event_attempt, reason=is_(reason))
 
 
-def _told_cancelled(firing: Firing) -> int:
-    return int(getattr(firing.event, "attempt", 1))
-
-
 ACCEPT = send(CONTROL, TaskAccepted, epoch=session_epoch, seq=own_key)
 RESERVED = send(CONTROL, TaskReserved, epoch=session_epoch, seq=own_key)
 UNKNOWN = send(CONTROL, TaskUnknown, epoch=session_epoch, seq=own_key)
-CANCELLED = send(CONTROL, TaskFailed, epoch=session_epoch, seq=own_key, attempt=_told_cancelled, reason=is_(FailReason.CANCELLED))
+STILL_CANCELLED = send(CONTROL, TaskFailed, epoch=session_epoch, seq=own_key, attempt=is_(0), reason=is_(FailReason.CANCELLED))
 NO_PAYLOAD = send(CONTROL, TaskFailed, epoch=session_epoch, seq=own_key, attempt=own("attempt"), reason=is_(FailReason.PAYLOAD))
 FETCH = send(RECEIVERS, FetchPayload, epoch=session_epoch, seq=own_key, inline=event_inline)
 DROP = send(RECEIVERS, DropPayload, epoch=session_epoch, seq=own_key, lost=is_(False))
@@ -149,7 +146,7 @@ LEDGER = Machine(
     Row("K6",  S.ABSENT,   "task_ready", ~open_, SAME, keep, [fail(FailReason.ENDED)], "the session takes no more tasks"),
     Row("K7",  S.RESERVED, "task_ready", ~mismatch, SAME, hear, [RESERVED], "Rule 2: not yet"),
     Row("K8",  ACCEPTED,   "task_ready", ~mismatch, SAME, keep, [ACCEPT], "Rule 1"),
-    Row("K9",  S.CANCELLED, "task_ready", ~mismatch, SAME, keep, [CANCELLED], "Rule 4"),
+    Row("K9",  S.CANCELLED, "task_ready", ~mismatch, SAME, keep, [fail(FailReason.CANCELLED)], "Rule 4"),
     Row("K10", PRESENT,    "task_ready", mismatch, SAME, keep, [fail(FailReason.MISMATCH)], "this sequence is another task"),
     # its payload
     Row("K11", S.RESERVED, "arrived", always, S.QUEUED, keep, [ACCEPT, tell_intake("queued")], "Rule 2"),
@@ -174,7 +171,7 @@ LEDGER = Machine(
     Row("K27", S.ABSENT,   "status", always, SAME, keep, [UNKNOWN], "nothing is known of it"),
     Row("K28", S.RESERVED, "status", always, SAME, keep, [RESERVED], "Rule 2"),
     Row("K29", ACCEPTED,   "status", always, SAME, keep, [ACCEPT], "Rule 2"),
-    Row("K30", S.CANCELLED, "status", always, SAME, keep, [CANCELLED], "Rule 4"),
+    Row("K30", S.CANCELLED, "status", always, SAME, keep, [STILL_CANCELLED], "Rule 4"),
     ],
     ignore=[
     Ignore(("arrived", "missing"), (S.ABSENT, *ACCEPTED, S.CANCELLED), "a fetch that was dropped"),

@@ -27,6 +27,7 @@ from troth.statemachines.shared.source import DONE as SOURCE_DONE
 from troth.statemachines.shared.source import SourceState, offered
 from troth.statemachines.shared.words import CONTROL, is_, own, own_key, session_epoch
 from troth.statemachines.trainer.ledger import LedgerState
+from troth.statemachines.trainer.states import ENDED, verdict_outcome
 
 
 class PublicationState(Enum):
@@ -104,7 +105,7 @@ revoked = atom(
     of=lambda view, event: view.key > 0 and view.ledger[view.key].state in (LedgerState.CANCELLED, LedgerState.ABSENT),
 )
 superseded = atom("superseded", reads=["intake"], of=lambda view, event: view.intake.data.superseded)
-over = atom("over", reads=["session"], of=lambda view, event: view.session.state.name in {"PASSIVE", "DRAINING", "ABORTED", "CLOSED"})
+over = atom("over", reads=["session"], of=lambda view, event: view.session.state in ENDED)
 inline = atom("inline", of=lambda view, event: event.payload.inline)
 same_content = atom("same_content", of=lambda view, event: event.payload.content == 0)
 this_attempt = atom("this_attempt", of=lambda view, event: event.attempt == view.own.data.attempt)
@@ -115,9 +116,15 @@ delivered = atom("delivered", of=lambda view, event: view.own.data.delivered)
 aborted = atom("aborted", of=lambda view, event: view.own.data.aborted)
 
 READY = send(CONTROL, ResultReady, epoch=session_epoch, seq=own_key, attempt=own("attempt"), content=is_(0), inline=own("inline"))
-STATUS = send(CONTROL, ResultStatus, epoch=session_epoch, seq=own_key, attempt=own("attempt"))
-SETTLED = send(CONTROL, ResultSourceSettled, epoch=session_epoch, seq=own_key, delivered=own("delivered"))
 
+
+def is_last(firing: Firing) -> bool:
+    """Whether no other attempt would follow."""
+    return bool(firing.data.attempt >= firing.view.config.limits.result_attempts)
+
+
+STATUS = send(CONTROL, ResultStatus, epoch=session_epoch, seq=own_key, attempt=own("attempt"), last=is_last)
+SETTLED = send(CONTROL, ResultSourceSettled, epoch=session_epoch, seq=own_key, delivered=own("delivered"))
 
 
 def answer(outcome: Outcome | Callable[[Firing], Outcome]) -> Forward:
@@ -126,14 +133,8 @@ def answer(outcome: Outcome | Callable[[Firing], Outcome]) -> Forward:
     def told(firing: Firing) -> Done:
         return Done(outcome if isinstance(outcome, Outcome) else outcome(firing), int(firing.key))  # type: ignore[arg-type]
 
-    return signal("calls", "done", key=lambda f: f"send/{f.key}", event=told)
-
-
-def ended(firing: Firing) -> Outcome:
-    """What send() is told when the session ended under it."""
-    from troth.statemachines.trainer.session import verdict_outcome  # noqa: PLC0415 - the session reads BUSY from here
-
-    return verdict_outcome(firing)
+    about = f"send: {outcome.value if isinstance(outcome, Outcome) else outcome.__name__}"
+    return signal("calls", "done", key=lambda f: f"send/{f.key}", event=told, about=about)
 
 
 SAY_ACCEPTED = answer(Outcome.ACCEPTED)
@@ -161,7 +162,7 @@ PUBLICATION = Machine(
     # send()
     Row("P1",  S.ABSENT, "send", held & inline,  S.SENDING, first, [READY, wait, publish], "a small payload rides along"),
     Row("P2",  S.ABSENT, "send", held & ~inline, S.SENDING, first, [READY, wait, offer, publish], "a large one waits at its sources"),
-    Row("P3",  S.ABSENT, "send", ~held & over,   SAME, keep, [answer(ended)], "the session is over, so the result has nowhere to go"),
+    Row("P3",  S.ABSENT, "send", ~held & over,   SAME, keep, [answer(verdict_outcome)], "the session is over, so the result has nowhere to go"),
     Row("P4",  S.ABSENT, "send", ~held & ~over & revoked, SAME, keep, [answer(Outcome.CANCELLED)], "the host gave the task up"),
     Row("P24", S.ABSENT, "send", ~held & ~over & ~revoked & superseded, SAME, keep, [answer(Outcome.SUPERSEDED)], "its session is gone"),
     Row("P5",  BUSY,     "send", ~same_content,  SAME, keep, [answer(Outcome.CONFLICT)], "Rule 1"),
@@ -170,7 +171,7 @@ PUBLICATION = Machine(
     Row("P8",  S.SETTLED, "send", same_content & ~delivered, SAME, keep, [SAY_UNDELIVERED], "Rule 1"),
     Row("P9",  S.REJECTED, "send", always, SAME, keep, [answer(Outcome.REJECTED)], "Rule 1"),
     Row("P10", S.CANCELLED, "send", ~aborted, SAME, keep, [answer(Outcome.CANCELLED)], "Rule 1"),
-    Row("P11", S.CANCELLED, "send", aborted,  SAME, keep, [answer(ended)], "Rule 1"),
+    Row("P11", S.CANCELLED, "send", aborted,  SAME, keep, [answer(verdict_outcome)], "Rule 1"),
     # what became of it
     Row("P12", OPEN,     "retry", always, S.ASKING, keep, [STATUS, wait], "Rule 2"),
     Row("P13", S.ASKING, "unknown", this_attempt & attempts_left, S.SENDING, another, [READY, wait], "Rule 2"),
@@ -184,7 +185,7 @@ PUBLICATION = Machine(
     Row("P25", S.SETTLING, "noted", ~delivered, S.SETTLED, keep, [quiet, let_go, task_over, SAY_UNDELIVERED, settled], "Rule 4"),
     # cut short
     Row("P20", (*OPEN, S.ACCEPTED), "cancel", always, S.CANCELLED, keep, [quiet, let_go, answer(Outcome.CANCELLED), settled], "Rule 5"),
-    Row("P21", (*OPEN, S.ACCEPTED), "abort", always, S.CANCELLED, end_with_session, [quiet, let_go, answer(ended)], "Rule 5"),
+    Row("P21", (*OPEN, S.ACCEPTED), "abort", always, S.CANCELLED, end_with_session, [quiet, let_go, answer(verdict_outcome)], "Rule 5"),
     Row("P26", S.SETTLING, "abort", delivered,  S.SETTLED, keep, [quiet, let_go, SAY_ACCEPTED], "Rule 5"),
     Row("P27", S.SETTLING, "abort", ~delivered, S.SETTLED, keep, [quiet, let_go, SAY_UNDELIVERED], "Rule 5"),
     Row("P22", (*OPEN, S.ACCEPTED), "forget", always, S.ABSENT, keep, [quiet, let_go, answer(Outcome.SUPERSEDED)], "a new session starts empty"),

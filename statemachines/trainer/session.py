@@ -16,13 +16,12 @@ Rule 7.  An ``init()`` that failed leaves nothing behind and may be tried again.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any
 
 from attrs import evolve, frozen
 
 from troth.spec.core import CloseLink, OpenLink
-from troth.spec.emits import Firing, cancel_timer, deliver, each, effect, send, set_timer, signal
+from troth.spec.emits import cancel_timer, deliver, each, effect, send, set_timer, signal
 from troth.spec.guards import always, atom
 from troth.spec.machine import SAME, Ignore, Machine, Refuse, Row, keep
 from troth.spec.messages import (
@@ -41,20 +40,7 @@ from troth.spec.messages import (
 from troth.statemachines.shared.words import CONTROL, done, event_epoch, is_, own_epoch, then, those
 from troth.statemachines.trainer.ledger import UNPUBLISHED, LedgerState
 from troth.statemachines.trainer.publication import BUSY
-
-
-class TrainerSessionState(Enum):
-    """Where the trainer is in the life of its session."""
-
-    NEW = "new"
-    PASSIVE = "passive"
-    JOINING = "joining"
-    BINDING = "binding"
-    READY = "ready"
-    DRAINING = "draining"
-    ABORTED = "aborted"
-    CLOSED = "closed"
-
+from troth.statemachines.trainer.states import OUTCOMES, TrainerSessionState
 
 S = TrainerSessionState
 OPENING = (S.JOINING, S.BINDING)
@@ -68,7 +54,7 @@ class TrainerSessionData:
     """The epoch (0: none yet), the host instance that opened it, and how the session ended."""
 
     epoch: int = 0
-    host: int = 0
+    instance: int = 0
     verdict: Verdict = Verdict.NONE
 
 
@@ -77,9 +63,9 @@ def bind(data: TrainerSessionData, event: Any) -> TrainerSessionData:
     return evolve(data, epoch=event.epoch)
 
 
-def bind_to_host(data: TrainerSessionData, event: Any) -> TrainerSessionData:
+def bind_to_instance(data: TrainerSessionData, event: Any) -> TrainerSessionData:
     """Take the epoch, and remember whose it is."""
-    return evolve(data, epoch=event.epoch, host=event.host)
+    return evolve(data, epoch=event.epoch, instance=event.instance)
 
 
 def unbind(data: TrainerSessionData, event: Any) -> TrainerSessionData:  # noqa: ARG001
@@ -102,28 +88,11 @@ def lose(data: TrainerSessionData, event: Any) -> TrainerSessionData:  # noqa: A
     return evolve(data, verdict=Verdict.LOST)
 
 
-OUTCOMES = {
-    Verdict.NONE: Outcome.CLOSED,
-    Verdict.STOPPED: Outcome.STOPPED,
-    Verdict.ABORTED: Outcome.ABORTED,
-    Verdict.LOST: Outcome.LOST,
-}
-
-
-def verdict_outcome(firing: Firing) -> Outcome:
-    """What a call is told when no session will serve it."""
-    if firing.view.session.state is S.PASSIVE:
-        return Outcome.PASSIVE
-    return OUTCOMES[firing.view.session.data.verdict]
-
-
 control_rank = atom("control_rank", of=lambda view, event: event.payload.control_rank)
 launched = atom("launched", of=lambda view, event: view.config.launched)
 one_shot = atom("one_shot", of=lambda view, event: view.config.one_shot)
 current = atom("current", of=lambda view, event: event.epoch == view.own.data.epoch)
-same_session = atom(
-    "same_session", of=lambda view, event: event.epoch == view.own.data.epoch and event.host == view.own.data.host
-)
+same_session = atom("same_session", of=lambda view, event: event.epoch == view.own.data.epoch and event.instance == view.own.data.instance)
 resumes = atom("resumes", of=lambda view, event: event.resume)
 newer = atom("newer", of=lambda view, event: event.epoch > view.own.data.epoch)
 retryable = atom("retryable", of=lambda view, event: event.retry)
@@ -160,7 +129,7 @@ close = [SAY_CLOSED, release, hang_up]
 
 def fail_init(outcome: Outcome) -> list[Any]:
     """Undo what an init() had begun, and let it return."""
-    return then(quiet, release, hang_up, done("init", outcome))
+    return then(quiet, hang_up, done("init", outcome))
 
 
 # fmt: off
@@ -175,22 +144,23 @@ SESSION = Machine(
     Row("S5",  OVER,      "init", always, SAME, keep, [done("init", lambda f: OUTCOMES[f.data.verdict])], "an ended session is not begun again"),
     Row("S6",  S.JOINING, "link_up", launched, SAME, keep, [HELLO, hello_again], "Rule 1"),
     Row("S7",  S.JOINING, "retry", always, SAME, keep, [HELLO, hello_again], "the HELLO or its answer was lost"),
-    Row("S8",  S.JOINING, "hello_accepted", launched, S.BINDING, bind, [SESSION_READY, hello_again, grant], "Rule 2"),
-    Row("S9",  S.BINDING, "hello_accepted", current, SAME, keep, [SESSION_READY, hello_again, life], "said again after a lost link"),
+    Row("S8",  S.JOINING, "hello_accepted", launched, S.BINDING, bind, [SESSION_READY, hello_again], "Rule 2"),
+    Row("S9",  S.BINDING, "hello_accepted", current, SAME, keep, [SESSION_READY, hello_again], "said again after a lost link"),
     Row("S10", S.BINDING, "retry", always, SAME, keep, [SESSION_READY, hello_again], "SESSION_READY or its answer was lost"),
     Row("S11", S.BINDING, "link_up", always, SAME, keep, [HELLO, hello_again], "Rule 3"),
-    Row("S12", S.BINDING, "confirmed", current, S.READY, keep, then(quiet, life, done("init", Outcome.OK)), "Rule 2: both sides know"),
-    Row("S13", S.JOINING, "opened", ~launched & ~resumes, S.READY, bind_to_host, then(ACCEPTED, quiet, grant, done("init", Outcome.OK)), "Rule 1"),
+    Row("S12", S.BINDING, "confirmed", current, S.READY, keep, then(quiet, grant, done("init", Outcome.OK)), "Rule 2: both sides know"),
+    Row("S13", S.JOINING, "opened", ~launched & ~resumes, S.READY, bind_to_instance, then(ACCEPTED, quiet, grant, done("init", Outcome.OK)), "Rule 1"),
     Row("S49", S.JOINING, "opened", ~launched & resumes, SAME, keep, [REJECTED], "Rule 4: that session was another process's, and its tasks with it"),
     Row("S14", OPENING,   "hello_rejected", current & ~retryable, S.NEW, unbind, fail_init(Outcome.REFUSED), "Rule 7"),
     Row("S15", OPENING,   "silence", always, S.NEW, unbind, fail_init(Outcome.TIMEOUT), "Rule 7"),
-    Row("S16", OPENING,   "init_cancelled", ~waited_for, S.NEW, unbind, then(quiet, release, hang_up), "Rule 7: the caller gave up"),
+    Row("S16", OPENING,   "init_cancelled", ~waited_for, S.NEW, unbind, then(quiet, hang_up), "Rule 7: the caller gave up"),
     # the link, and other hosts' opens
     Row("S17", BOUND,     "link_up", launched, SAME, keep, [HELLO], "Rule 3: redialled, with the epoch it is in"),
     Row("S18", BOUND,     "hello_accepted", current, SAME, keep, [life, resume], "Rule 3: resumed, so what was unanswered is asked again"),
     Row("S19", BOUND,     "opened", ~launched & same_session, SAME, keep, [ACCEPTED, life, resume], "said again, or after a lost link"),
-    Row("S20", S.READY,   "opened", ~launched & ~same_session & newer, S.READY, bind_to_host, then(ACCEPTED, start_over, grant), "Rule 4"),
-    Row("S21", S.READY,   "opened", ~launched & ~same_session & ~newer, SAME, keep, [REJECTED_RETRY], "Rule 4: open above this epoch"),
+    Row("S20", S.READY,   "opened", ~launched & ~same_session & ~resumes & newer, S.READY, bind_to_instance, then(ACCEPTED, start_over, grant), "Rule 4"),
+    Row("S21", S.READY,   "opened", ~launched & ~same_session & ~resumes & ~newer, SAME, keep, [REJECTED_RETRY], "Rule 4: open above this epoch"),
+    Row("S51", S.READY,   "opened", ~launched & ~same_session & resumes, SAME, keep, [REJECTED], "Rule 4: that session is not this process's any more, or never was"),
     Row("S22", S.DRAINING, "opened", ~launched & ~same_session, SAME, keep, [REJECTED], "Rule 4: it is ending"),
     Row("S23", S.ABORTED, "opened", ~launched, SAME, keep, [REJECTED], "Rule 4: it has ended"),
     # messages of the session
@@ -198,17 +168,17 @@ SESSION = Machine(
     Row("S25", (S.BINDING, *BOUND, S.ABORTED), "order", current, SAME, keep, [deliver], "Rule 2: the end may come at any time"),
     Row("S26", BOUND,     "log", always, SAME, keep, [LOG], "best effort"),
     # the end
-    Row("S27", S.BINDING, "shutdown", always, S.CLOSED, stop, then(quiet, done("init", Outcome.STOPPED), close), "nothing was begun"),
+    Row("S27", S.BINDING, "shutdown", always, S.CLOSED, stop, then(quiet, done("init", Outcome.STOPPED), SAY_CLOSED, hang_up), "nothing was begun"),
     Row("S28", S.READY,   "shutdown", ~busy, S.CLOSED, stop, then(no_more_tasks, close), "Rule 5"),
     Row("S29", S.READY,   "shutdown", busy, S.DRAINING, stop, then(DRAINING, no_more_tasks), "Rule 5"),
     Row("S30", S.DRAINING, "shutdown", always, SAME, keep, [DRAINING], "asked again, answered again"),
     Row("S31", S.ABORTED, "shutdown", always, SAME, keep, [SAY_CLOSED], "over already"),
-    Row("S32", S.BINDING, "abort", always, S.ABORTED, abort, then(ABORT_ACCEPTED, quiet, done("init", Outcome.ABORTED)), "Rule 6"),
+    Row("S32", S.BINDING, "abort", always, S.ABORTED, abort, then(ABORT_ACCEPTED, quiet, hang_up, done("init", Outcome.ABORTED)), "Rule 6: nothing was begun"),
     Row("S33", BOUND,     "abort", always, S.ABORTED, abort, then(ABORT_ACCEPTED, drop_everything), "Rule 6: and it stays to say so again, as long as its lease lasts"),
     Row("S34", S.ABORTED, "abort", always, SAME, keep, [ABORT_ACCEPTED], "asked again, answered again"),
     Row("S35", S.DRAINING, "settled", ~busy, S.CLOSED, keep, close, "Rule 5: drained"),
     Row("S36", S.READY,   "settled", one_shot & ~busy, S.CLOSED, stop, then(no_more_tasks, close), "launched for one task, and it is done"),
-    Row("S37", OPENING,   "lost", always, S.ABORTED, lose, then(quiet, done("init", Outcome.LOST), release, hang_up), "there is no host to join"),
+    Row("S37", OPENING,   "lost", always, S.ABORTED, lose, then(quiet, done("init", Outcome.LOST), hang_up), "there is no host to join"),
     Row("S38", BOUND,     "lost", always, S.ABORTED, lose, then(drop_everything, SAY_CLOSED, release, hang_up), "Rule 3: the lease is what ends it; if the host hears, it need not wait"),
     Row("S39", BOUND,     "hello_rejected", current & ~retryable, S.ABORTED, lose, then(drop_everything, release, hang_up), "the host has no such session"),
     Row("S50", S.ABORTED, "lost", always, SAME, keep, [release, hang_up], "Rule 6: nobody will ask again"),
@@ -216,7 +186,7 @@ SESSION = Machine(
     # the user's shutdown()
     Row("S41", UNBORN,    "leave", always, S.CLOSED, stop, [done("shutdown", Outcome.OK)], "nothing to close"),
     Row("S42", S.JOINING, "leave", always, S.CLOSED, stop, then(quiet, hang_up, done("init", Outcome.CLOSED), done("shutdown", Outcome.OK)), "init() returns too"),
-    Row("S43", S.BINDING, "leave", always, S.CLOSED, stop, then(quiet, close, done("init", Outcome.CLOSED), done("shutdown", Outcome.OK)), "init() returns too"),
+    Row("S43", S.BINDING, "leave", always, S.CLOSED, stop, then(quiet, SAY_CLOSED, hang_up, done("init", Outcome.CLOSED), done("shutdown", Outcome.OK)), "init() returns too"),
     Row("S44", S.READY,   "leave", ~busy, S.CLOSED, stop, then(no_more_tasks, close, done("shutdown", Outcome.OK)), "Rule 5"),
     Row("S45", S.READY,   "leave", busy, S.DRAINING, stop, then(DRAINING, no_more_tasks, done("shutdown", Outcome.DEFERRED)), "Rule 5: closed by the send() that is under way"),
     Row("S46", S.DRAINING, "leave", always, SAME, keep, [done("shutdown", Outcome.DEFERRED)], "Rule 5"),

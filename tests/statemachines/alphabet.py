@@ -122,7 +122,8 @@ def trainer_events(
     """Everything a trainer can be given."""
     domains = Domains(
         values={
-            "epoch": epochs, "host": (0, 1) if len(epochs) > 1 else (0,), "resume": FLAGS, "seq": tasks, "floor": tasks, "attempt": (1, 2), "content": contents, "inline": FLAGS, "retry": FLAGS,
+            "epoch": epochs, "instance": (0, 1) if len(epochs) > 1 else (0,), "resume": FLAGS,
+            "seq": tasks, "floor": tasks, "attempt": (1, 2), "content": contents, "inline": FLAGS, "retry": FLAGS,
             "reason": (m.RejectReason.STALE,),
         }
     )  # fmt: skip
@@ -135,8 +136,9 @@ def host_events(*, tasks: tuple[int, ...], contents: tuple[int, ...], leave_out:
     """Everything a host can be given."""
     domains = Domains(
         values={
-            "claim": tuple(m.Claim), "Hello.epoch": (0, 1, 2), "SessionRejected.epoch": (1,), "opened": (1, 2), "receiver": (0,), "seq": tasks, "attempt": (1, 2),
-            "content": contents, "inline": FLAGS, "retry": FLAGS, "proven": FLAGS, "delivered": FLAGS,
+            "claim": tuple(m.Claim), "Hello.epoch": (0, 1, 2), "SessionRejected.epoch": (1, 2), "opened": (1, 2),
+            "receiver": (0,), "seq": tasks, "attempt": (1, 2),
+            "content": contents, "inline": FLAGS, "retry": FLAGS, "proven": FLAGS, "delivered": FLAGS, "last": FLAGS,
             "reason": (m.FailReason.BUSY, m.FailReason.STALE),
         }
     )  # fmt: skip

@@ -58,7 +58,7 @@ def outcome(entry: Entry) -> str:
     """The right side of the line."""
     match entry.kind:
         case Kind.IGNORE:
-            return "ignore"
+            return f"ignore: {entry.why}"
         case Kind.REFUSE:
             return f"refuse: {entry.why}"
         case Kind.ROW:
@@ -91,8 +91,8 @@ def probe(case: Case, interpreter: Callable[[Machine], Interpreter]) -> PartyCor
         machine.states,
         initial=case.state,
         rows=[_stubbed(row, case) for row in machine.rows],
-        ignore=[Ignore(r.triggers, r.states, r.why, _answering(r.guard, case)) for r in machine.ignore],
-        refuse=[Refuse(r.triggers, r.states, r.why, _answering(r.guard, case)) for r in machine.refuse],
+        ignore=[Ignore(r.triggers, r.states, r.why, answering(r.guard, case)) for r in machine.ignore],
+        refuse=[Refuse(r.triggers, r.states, r.why, answering(r.guard, case)) for r in machine.refuse],
         validate=False,
     )
     routes = [called(trigger, To(machine.name, trigger)) for trigger in machine.triggers]
@@ -104,25 +104,25 @@ def _stubbed(row: Row, case: Case) -> Row:
         return data
 
     update.__name__ = row.update.__name__
-    return Row(row.id, row.sources, row.trigger, _answering(row.guard, case), row.target, update, [_saying(e) for e in row.emit], row.why)
+    return Row(row.id, row.sources, row.trigger, answering(row.guard, case), row.target, update, [_saying(e) for e in row.emit], row.why)
 
 
 def _saying(emission: Emission) -> Emit:
     return Emit(str(emission), lambda _firing: core.Send("probe", Said(what=str(emission))))
 
 
-def _answering(guard: Guard, case: Case) -> Guard:
+def answering(guard: Guard, case: Case) -> Guard:
     """The same expression, over atoms that answer as the case says."""
     match guard:
         case Atom(name=name):
             answer = case.valuation.get(name, False)
             return Atom(name, (), lambda _view, _event: answer)
         case Not(inner=inner):
-            return Not(_answering(inner, case))
+            return Not(answering(inner, case))
         case And(left=left, right=right):
-            return And(_answering(left, case), _answering(right, case))
+            return And(answering(left, case), answering(right, case))
         case Or(left=left, right=right):
-            return Or(_answering(left, case), _answering(right, case))
+            return Or(answering(left, case), answering(right, case))
         case _:
             assert isinstance(guard, Always)
             return guard

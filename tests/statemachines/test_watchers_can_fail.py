@@ -34,7 +34,8 @@ from troth.statemachines.host.session import ENDED
 from troth.statemachines.receiver import DownloadState
 from troth.statemachines.shared.lease import LeaseState
 from troth.statemachines.trainer import ledger, publication
-from troth.statemachines.trainer.session import TrainerSessionState, lose
+from troth.statemachines.trainer.session import lose
+from troth.statemachines.trainer.states import TrainerSessionState
 
 Change = Callable[[Machine], Machine]
 ONE = m.ExecuteArguments(receivers=1, inline=True)

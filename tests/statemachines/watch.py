@@ -13,14 +13,15 @@ from troth.spec import messages as m
 from troth.spec.engine import PartyCore
 from troth.spec.properties import PROPERTIES
 from troth.statemachines.host.process import GONE
-from troth.statemachines.host.session import HostSessionState
+from troth.statemachines.host.states import HostSessionState
 from troth.statemachines.receiver import DownloadState
 from troth.statemachines.shared.calls import kind_of
 from troth.statemachines.shared.lease import LeaseState
 from troth.statemachines.shared.source import LIVE as SOURCE_LIVE
 from troth.statemachines.trainer.ledger import ACCEPTED, LedgerState
 from troth.statemachines.trainer.publication import BUSY
-from troth.statemachines.trainer.session import OPENING, TrainerSessionState
+from troth.statemachines.trainer.session import OPENING
+from troth.statemachines.trainer.states import TrainerSessionState
 
 
 @define
@@ -220,7 +221,8 @@ def p09(watch: Watch, seen: Seen) -> bool:
 def p11_host(_watch: Watch, seen: Seen) -> bool:
     """The verdict stays, unless an abort overrides an orderly end."""
     old, new = seen.before.data("session").verdict, seen.after.data("session").verdict
-    overridden = old is m.Verdict.STOPPED and new in (m.Verdict.ABORTED, m.Verdict.LOST) and seen.was("session") is not HostSessionState.CLOSED
+    overrides = new in (m.Verdict.ABORTED, m.Verdict.LOST)
+    overridden = old is m.Verdict.STOPPED and overrides and seen.was("session") is not HostSessionState.CLOSED
     return bool(old is new or old is m.Verdict.NONE or overridden)
 
 
