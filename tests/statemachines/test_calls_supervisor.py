@@ -273,6 +273,17 @@ def test_a_backends_call_that_waits_returns_once_whatever_ends_it(stage: str, ca
 
 
 @pytest.mark.parametrize(("stage", "call"), WAITING)
+def test_nothing_waits_longer_than_the_teardown(stage: str, call: str) -> None:
+    """K65: hosts that say nothing any more hold nobody; when the budgets of finalize() are spent, every call has returned."""
+    made = STAGES[stage]()
+    called(made, call)
+    finalize(made)
+
+    assert len(returned(made)) == 1
+    assert made.cores["backend"].members("calls") == ()
+
+
+@pytest.mark.parametrize(("stage", "call"), WAITING)
 def test_a_second_thread_at_a_backend_is_told_so_and_the_first_is_not_disturbed(stage: str, call: str) -> None:
     """K50: the second call is refused, the first waits on and is told what it would have been told."""
     alone, made = STAGES[stage](), STAGES[stage]()

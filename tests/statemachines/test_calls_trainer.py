@@ -117,7 +117,7 @@ def _lost() -> Session:
 def _superseded() -> Session:
     made = ready(launched=False)
     made.working()
-    made.give("trainer", core.Received("control", m.SessionOpen(epoch=2, host=0, resume=False)))
+    made.give("trainer", core.Received("control", m.SessionOpen(epoch=2, instance=0, resume=False)))
     return made
 
 
@@ -408,3 +408,18 @@ def test_a_send_on_a_session_that_is_over_says_so() -> None:
     assert made.outcomes("trainer", "send") == ["accepted", "accepted"], "the same content, so the same outcome again"
     made.send(5, content=1)
     assert made.outcomes("trainer", "send")[-1] == "conflict"
+
+
+def test_each_caller_takes_the_task_that_it_was_handed() -> None:
+    """Two callers were handed a task each; whoever is first takes its own, and giving up puts back its own."""
+    made = ready()
+    for seq in (1, 2):
+        message = m.TaskReady(epoch=1, seq=seq, attempt=1, floor=1, content=0, receivers=1, inline=True)
+        made.give("trainer", core.Received("control", message))
+        made.give("trainer", core.Received("receivers", m.PayloadArrived(epoch=1, seq=seq, receiver=0)))
+        made.call("trainer", "receive", 10 + seq)
+    made.give("trainer", core.CallCancelled("receive", 11))
+    made.call("trainer", "take", 12)
+
+    assert [effect.value for _, effect in made.resolved if effect.call == "take"] == [2]
+    assert made.where("trainer", "ledger", 1) == "queued"

@@ -185,7 +185,7 @@ def test_an_open_said_twice_is_accepted_twice() -> None:
     """K5: the binding is unchanged."""
     made = ready(launched=False)
     before = made.cores["trainer"].data("session")
-    made.give("trainer", core.Received("control", m.SessionOpen(epoch=1, host=0, resume=False)))
+    made.give("trainer", core.Received("control", m.SessionOpen(epoch=1, instance=0, resume=False)))
 
     assert made.said("trainer", m.SessionAccepted) == [m.SessionAccepted(epoch=1)] * 2
     assert made.cores["trainer"].data("session") == before

@@ -36,7 +36,7 @@ def test_a_status_says_what_became_of_the_task() -> None:
     made.execute()
     made.order(m.StopTask(launch=1))
     made.run()
-    assert asked(made, 2) == [m.TaskFailed(epoch=1, seq=2, attempt=1, reason=m.FailReason.CANCELLED)]
+    assert asked(made, 2) == [m.TaskFailed(epoch=1, seq=2, attempt=0, reason=m.FailReason.CANCELLED)]
 
 
 def test_a_payload_that_did_not_come_queues_nothing_and_is_unknown_afterwards() -> None:

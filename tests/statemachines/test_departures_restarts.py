@@ -85,7 +85,7 @@ def test_a_payload_of_the_session_before_queues_nothing_in_this_one() -> None:
     made = ready(launched=False)
     made.execute()
     made.deliver(TO_TRAINER)
-    made.give("trainer", core.Received("control", m.SessionOpen(epoch=2, host=1, resume=False)))
+    made.give("trainer", core.Received("control", m.SessionOpen(epoch=2, instance=1, resume=False)))
     made.lose(("task receiver", "party"))
     made.give(
         "trainer",
@@ -161,7 +161,7 @@ def test_the_user_of_a_superseded_session_is_told_so() -> None:
     """The task that the user holds has no number in the new session; its result has nowhere to go, and that is no misuse."""
     made = ready(launched=False)
     made.working()
-    made.give("trainer", core.Received("control", m.SessionOpen(epoch=2, host=1, resume=False)))
+    made.give("trainer", core.Received("control", m.SessionOpen(epoch=2, instance=1, resume=False)))
     made.send(3)
 
     assert made.outcomes("trainer", "send") == ["superseded"]
@@ -174,7 +174,7 @@ def test_a_handshake_of_this_session_is_life() -> None:
     launched.fire("host", "lease")
     launched.give("host", core.Received("control", m.Hello(epoch=1, claim=m.Claim.MATCHING)))
     attached.fire("trainer", "lease")
-    attached.give("trainer", core.Received("control", m.SessionOpen(epoch=1, host=0, resume=True)))
+    attached.give("trainer", core.Received("control", m.SessionOpen(epoch=1, instance=0, resume=True)))
     attached.fire("host", "lease")
     attached.give("host", core.Received("control", m.SessionAccepted(epoch=1)))
 

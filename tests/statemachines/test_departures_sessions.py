@@ -31,9 +31,9 @@ def offer(seq: int, *, attempt: int = 1, epoch: int = 1, content: int = 0) -> co
     return core.Received("control", message)
 
 
-def opening(epoch: int, *, host: int = 0, resume: bool = False) -> m.SessionOpen:
+def opening(epoch: int, *, instance: int = 0, resume: bool = False) -> m.SessionOpen:
     """SESSION_OPEN, by hand."""
-    return m.SessionOpen(epoch=epoch, host=host, resume=resume)
+    return m.SessionOpen(epoch=epoch, instance=instance, resume=resume)
 
 
 def test_a_failed_launch_fails_itself_and_a_later_source_drains_in_full() -> None:
@@ -78,7 +78,7 @@ def test_an_open_below_the_epoch_is_told_to_open_above_it() -> None:
     """D4: the refusal names the epoch and says that trying again helps; the host then opens above it."""
     made = ready(launched=False)
     made.give("trainer", core.Received("control", opening(4)))
-    made.give("trainer", core.Received("control", opening(1, host=1)))
+    made.give("trainer", core.Received("control", opening(1, instance=1)))
 
     refusal = made.said("trainer", m.SessionRejected)[-1]
     assert (refusal.opened, refusal.epoch, refusal.retry) == (1, 4, True)

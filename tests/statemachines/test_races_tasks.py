@@ -8,6 +8,7 @@ from tests.statemachines.session_bench import TO_HOST, TO_TRAINER, Session, read
 from troth.spec import core
 from troth.spec import messages as m
 from troth.spec.limits import Limits
+from troth.statemachines import Trainer, TrainerConfig
 
 TERM = core.SignalProcess(core.ProcessSignal.TERM)
 KILL = core.SignalProcess(core.ProcessSignal.KILL)
@@ -155,15 +156,15 @@ def test_a_result_and_an_end_are_decided_in_one_order_or_the_other(order: core.M
         assert told == ["accepted"]
 
 
-@pytest.mark.parametrize("host", [0, 1], ids=["the same host", "another host"])
-def test_an_open_that_is_not_above_the_session_leaves_it_as_it_is(host: int) -> None:
+@pytest.mark.parametrize("instance", [0, 1], ids=["the same host", "another host"])
+def test_an_open_that_is_not_above_the_session_leaves_it_as_it_is(instance: int) -> None:
     """R29, K5: the first one has the trainer; whoever opens at or below its epoch is told which one it is in."""
     made = ready(launched=False)
     made.working()
-    made.give("trainer", core.Received("control", m.SessionOpen(epoch=3, host=0, resume=False)))
+    made.give("trainer", core.Received("control", m.SessionOpen(epoch=3, instance=0, resume=False)))
     before = made.cores["trainer"].snapshot()
     made.lose(TO_HOST)
-    made.give("trainer", core.Received("control", m.SessionOpen(epoch=2, host=host, resume=False)))
+    made.give("trainer", core.Received("control", m.SessionOpen(epoch=2, instance=instance, resume=False)))
 
     assert made.cores["trainer"].snapshot() == before
     assert made.said("trainer", m.SessionRejected) == [m.SessionRejected(opened=2, epoch=3, retry=True)]
@@ -199,3 +200,33 @@ def test_a_task_that_was_interrupted_is_not_run_again() -> None:
 
     assert made.ended == ["trainer lost"]
     assert len(made.said("host", m.TaskReady)) == 1
+
+
+@pytest.mark.parametrize("epoch", [1, 2], ids=["the same epoch", "a higher one"])
+def test_a_session_that_this_process_was_never_in_is_not_resumed(epoch: int) -> None:
+    """D4, R30: another instance says that it resumes; only its own trainer could, and this one is told that it cannot."""
+    made = ready(launched=False)
+    before = made.cores["trainer"].snapshot()
+    made.give("trainer", core.Received("control", m.SessionOpen(epoch=epoch, instance=1, resume=True)))
+
+    assert made.cores["trainer"].snapshot() == before
+    assert made.said("trainer", m.SessionRejected) == [m.SessionRejected(opened=epoch, epoch=1, retry=False)]
+
+
+def test_whether_an_attempt_was_the_last_is_said_by_who_counts_them() -> None:
+    """D8: the trainer may publish once, its host would hear eight attempts; the last question is answered for good."""
+    made = session()
+    made.cores["trainer"] = Trainer(TrainerConfig(limits=Limits(result_attempts=1)))
+    made.order(m.StartSession(launch=1))
+    made.give("host", core.ProcessStarted())
+    made.call("trainer", "init", 1, m.InitArguments(control_rank=True))
+    made.redial()
+    made.working()
+    made.send(3)
+    made.lose(TO_HOST)
+    made.fire("trainer", "result", 1)
+    made.run()
+
+    assert [said.last for said in made.said("trainer", m.ResultStatus)] == [True]
+    assert made.outcomes("trainer", "send") == ["rejected"]
+    assert made.ended == ["result lost"]

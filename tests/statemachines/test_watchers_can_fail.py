@@ -112,11 +112,6 @@ def skip_one(data: Any, event: Any) -> Any:
     return evolve(data, seq=data.seq + 2, attempt=1, receivers=event.receivers, inline=event.inline)
 
 
-def overwrite(**values: Any) -> Callable[[Any, Any], Any]:
-    """An update that writes whatever was there."""
-    return lambda data, _event: evolve(data, **values)
-
-
 def pass_by_only(data: Any, event: Any) -> Any:
     """D9: the sequence is noted, and an older one keeps its second chance."""
     return evolve(data, highest=max(data.highest, event.seq))
@@ -241,7 +236,7 @@ def result_after_a_rejection(trio: Trio) -> None:
     """P09: the task is cancelled, a question is answered with REJECTED, and then the result comes."""
     working(trio)
     trio.order(m.StopTask)
-    hear(trio, "host", m.ResultStatus(epoch=1, seq=1, attempt=1))
+    hear(trio, "host", m.ResultStatus(epoch=1, seq=1, attempt=1, last=False))
     hear(trio, "host", m.ResultReady(epoch=1, seq=1, attempt=1, content=0, inline=True))
 
 
@@ -250,7 +245,7 @@ def question_after_an_acceptance(trio: Trio) -> None:
     working(trio)
     send(trio)
     deliver_to(trio, "host")
-    hear(trio, "host", m.ResultStatus(epoch=1, seq=1, attempt=1))
+    hear(trio, "host", m.ResultStatus(epoch=1, seq=1, attempt=1, last=False))
 
 
 def exhausted(trio: Trio) -> None:
@@ -424,7 +419,7 @@ SEEDS = (
     seed(watch.p09, "host", question_after_an_acceptance, acceptance=row("A11", emit=[reject(m.RejectReason.EXHAUSTED)])),
     by_trio("P10", "trainer", exhausted, publication=as_row("P15", "P19", target=publication.PublicationState.SETTLED)),
     seed(watch.p11_trainer, "trainer", aborted_then_lost, session=row("S50", update=lose)),
-    seed(watch.p11_host, "host", lost_then_aborted, session=row("H47", update=overwrite(verdict=m.Verdict.ABORTED))),
+    seed(watch.p11_host, "host", lost_then_aborted, session=row("H47", guard=always)),
     seed(watch.p12, "trainer", aborted_while_waiting, session=unsaid("S33", "calls", "done")),
     seed(watch.p12, "trainer", aborted_while_sending, publication=unsaid("P21", "calls", "done")),
     seed(watch.p12, "trainer", aborted_while_sending, publication=unsaid("P21", "source", "release")),
@@ -588,7 +583,7 @@ def aborted_after_a_loss(backend: Backend) -> None:
 BACKENDS = (
     seed(watch.p15, "supervisor", aborted_after_a_start, calls=STAY),
     seed(watch.p19, "supervisor", two_retained, gate=row("G9", guard=always), launches=unbounded),
-    seed(watch.p20, "supervisor", aborted_after_a_loss, teardown=row("W4", update=overwrite(intent=m.Verdict.ABORTED))),
+    seed(watch.p20, "supervisor", aborted_after_a_loss, teardown=row("W4", guard=always)),
 )
 
 
