@@ -128,7 +128,7 @@ def trainer_events(
         }
     )  # fmt: skip
     sources = tuple((seq, 0) for seq in tasks)
-    keys: Keys = {"timer result": tasks, "timer source": sources, "transfer result": sources}
+    keys: Keys = {"timer result": tasks, "timer source": sources, "transfer result": sources, "transfer task": sources}
     return alphabet(TRAINER, domains, keys=keys, leave_out=leave_out)
 
 
@@ -143,7 +143,7 @@ def host_events(*, tasks: tuple[int, ...], contents: tuple[int, ...], leave_out:
         }
     )  # fmt: skip
     sources = tuple((seq, 0) for seq in tasks)
-    return alphabet(HOST, domains, keys={"timer source": sources, "transfer task": sources}, leave_out=leave_out)
+    return alphabet(HOST, domains, keys={"timer source": sources, "transfer task": sources, "transfer result": sources}, leave_out=leave_out)
 
 
 def receiver_events() -> list[core.Event]:

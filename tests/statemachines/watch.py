@@ -51,6 +51,17 @@ class Seen:
 
 
 @define
+class Passed:
+    """What a watcher has seen pass in one epoch: sequences, 0 for none."""
+
+    highest: int = 0
+    second: int = 0
+    """The one whose payload was lost, and which may come again as long as nothing newer came."""
+    floor: int = 0
+    cancelled: int = 0
+
+
+@define
 class Watch:
     """Every watcher of one core, with its memory. ``look`` raises ``AssertionError`` that names the property."""
 
@@ -64,7 +75,7 @@ class Watch:
     ended: int = 0
     termed: bool = False
     orphaned: bool = False
-    fetched: set[int] = field(factory=set)
+    passed: dict[int, Passed] = field(factory=dict)
 
     def look(self, event: core.Event, step: core.Step) -> None:
         """Check one step."""
@@ -130,16 +141,27 @@ def p04(watch: Watch, seen: Seen) -> bool:
     return all(count == 1 for count in watch.delivered.values())
 
 
-def p05(_watch: Watch, seen: Seen) -> bool:
-    """Nothing that was passed, fenced or evicted is reserved."""
-    intake = seen.before.data("intake")
-    for key in seen.became("ledger", LedgerState.RESERVED):
-        assert isinstance(key, int)
-        new_epoch = epoch(seen) != seen.before.data("session").epoch
-        passed = key <= intake.evicted or key < intake.floor or (key <= intake.highest and key != intake.retry)
-        if passed and not new_epoch:
-            return False
-    return True
+def p05(watch: Watch, seen: Seen) -> bool:
+    """Nothing that was passed, fenced or evicted is reserved: by the watcher's own count of what came."""
+    now = epoch(seen)
+    passed = watch.passed.setdefault(now, Passed())
+    reserved = [key for key in seen.became("ledger", LedgerState.RESERVED) if isinstance(key, int)]
+    if isinstance(seen.event, core.Received):
+        message = seen.event.message
+        if isinstance(message, m.TaskReady) and message.epoch == now:
+            passed.floor = max(passed.floor, message.floor)
+        if isinstance(message, m.CancelTask) and message.epoch == now:
+            passed.floor = max(passed.floor, message.seq)
+            passed.cancelled = max(passed.cancelled, message.seq)
+    right = all(key >= passed.floor and key > passed.cancelled and (key > passed.highest or key == passed.second) for key in reserved)
+    for key in reserved:
+        passed.highest, passed.second = max(passed.highest, key), 0
+    failed = isinstance(seen.event, core.Received) and isinstance(seen.event.message, m.PayloadLost)
+    if failed and seen.step.effects and isinstance(seen.event, core.Received):
+        lost = seen.event.message
+        assert isinstance(lost, m.PayloadLost)
+        passed.second = lost.seq if lost.seq == passed.highest else passed.second
+    return right
 
 
 def p06_trainer(_watch: Watch, seen: Seen) -> bool:
@@ -168,17 +190,29 @@ def p12(_watch: Watch, seen: Seen) -> bool:
 
 def p13(_watch: Watch, seen: Seen) -> bool:
     """An orderly end leaves the publication alone, and closes after it."""
-    if seen.now("session") is not TrainerSessionState.CLOSED or seen.was("session") is TrainerSessionState.CLOSED:
-        return True
-    return not [k for k in seen.after.members("publication") if seen.now("publication", k) in BUSY]
+    busy = [k for k in seen.before.members("publication") if seen.was("publication", k) in BUSY]
+    left = [k for k in seen.after.members("publication") if seen.now("publication", k) in BUSY]
+    ordered = isinstance(seen.event, core.Received) and isinstance(seen.event.message, m.Shutdown)
+    if (ordered or isinstance(seen.event, core.Called)) and busy != [k for k in left if k in busy]:
+        return False
+    closes = seen.now("session") is TrainerSessionState.CLOSED and seen.was("session") is not TrainerSessionState.CLOSED
+    return not (closes and left)
+
+
+DOUBTING = (LeaseState.SUSPECT, LeaseState.UNRESPONSIVE)
 
 
 def p14(_watch: Watch, seen: Seen) -> bool:
-    """Expired by its own timer, from suspicion."""
-    if seen.now("lease") is not LeaseState.EXPIRED or seen.was("lease") is LeaseState.EXPIRED:
-        return True
-    by_timer = isinstance(seen.event, core.TimerFired) and seen.event.timer == "lease"
-    return by_timer and seen.was("lease") in (LeaseState.SUSPECT, LeaseState.UNRESPONSIVE)
+    """Expired by its own timer, from suspicion; and no suspicion outlives a message of the session."""
+    if seen.now("lease") is LeaseState.EXPIRED and seen.was("lease") is not LeaseState.EXPIRED:
+        by_timer = isinstance(seen.event, core.TimerFired) and seen.event.timer == "lease"
+        return by_timer and seen.was("lease") in DOUBTING
+    event = seen.event
+    if isinstance(event, core.Received) and event.link == "control" and isinstance(event.message, m.EpochMessage):
+        of_session = event.message.epoch == seen.before.data("session").epoch and seen.step.refusal is None
+        opening = isinstance(event.message, m.SessionOpen | m.Hello | m.SessionConfirmed | m.AbortAccepted | m.SessionClosed | m.Abort)
+        return not of_session or opening or seen.now("lease") not in DOUBTING
+    return True
 
 
 def p18(_watch: Watch, seen: Seen) -> bool:
