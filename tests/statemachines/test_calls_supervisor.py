@@ -514,3 +514,12 @@ def test_a_result_that_is_lost_because_the_run_ends_fails_nothing(first: str) ->
     hear(made, m.ResultLost(launch=1))
 
     assert said(made, m.RunFailed) == []
+
+
+def test_a_teardown_that_was_forced_and_then_came_to_an_end_says_that_it_was_forced() -> None:
+    """K56: the last trainer is gone within the forced budget; nothing runs any more."""
+    made = _forcing()
+    ended(made)
+
+    assert returned(made, 4) == ["forced"]
+    assert made.armed == {}
