@@ -117,6 +117,13 @@ def pass_by_only(data: Any, event: Any) -> Any:
     return evolve(data, highest=max(data.highest, event.seq))
 
 
+def deaf_when_suspect(machine: Machine) -> Machine:
+    """A suspect cannot clear itself any more."""
+    doubtful = (LeaseState.SUSPECT, LeaseState.UNRESPONSIVE)
+    rows = [evolve(row, sources=(LeaseState.ARMED, LeaseState.SUSPENDED)) if row.id == "L2" else row for row in machine.rows]
+    return _rebuilt(machine, rows=rows, ignore=[*machine.ignore, Ignore("life", doubtful, "seeded")])
+
+
 # -- scripts -----------------------------------------------------------------------------------------------------------
 
 
@@ -368,6 +375,25 @@ def second_task_stopped(trio: Trio) -> None:
     trio.order(m.StopTask)
 
 
+def late_copy_of_a_failed_task(trio: Trio) -> None:
+    """P05, D9: task 1 failed and might come again; task 2 came; then a late copy of task 1."""
+    execute(trio, inline=False)
+    first = trio.bench.queues["trainer", "control"][0]
+    assert isinstance(first, m.TaskReady)
+    deliver_to(trio, "trainer")
+    hear(trio, "trainer", m.PayloadLost(epoch=1, seq=1, receiver=0), "receivers")
+    hear(trio, "trainer", evolve(first, seq=2))
+    hear(trio, "trainer", first)
+
+
+def answered_by_a_beat(trio: Trio) -> None:
+    """P14: the peer is suspect, and speaks; then the same timer again, from the start."""
+    trio.fire("host", "lease", None)
+    hear(trio, "host", m.Heartbeat(epoch=1))
+    for _ in range(2):
+        trio.fire("host", "lease", None)
+
+
 # -- the seeds ---------------------------------------------------------------------------------------------------------
 
 
@@ -411,6 +437,7 @@ SEEDS = (
     seed(watch.p03, "trainer", asked_while_reserved, ledger=row("K28", emit=[ledger.ACCEPT])),
     seed(watch.p04, "trainer", sent_and_received_again, ledger=row("K17", target=ledger.LedgerState.QUEUED)),
     seed(watch.p05, "trainer", offered_after_its_cancel, ledger=row("K1", guard=always)),
+    seed(watch.p05, "trainer", late_copy_of_a_failed_task, intake=row("I3", update=pass_by_only)),
     seed(watch.p06_trainer, "trainer", three_tasks, ledger=both(row("K1", guard=always), unbounded)),
     seed(watch.p06_host, "host", three_tasks, acceptance=both(row("A1", guard=always), unbounded)),
     seed(watch.p07, "host", two_tasks, delivery=row("D1", update=skip_one)),
@@ -424,8 +451,10 @@ SEEDS = (
     seed(watch.p12, "trainer", aborted_while_sending, publication=unsaid("P21", "calls", "done")),
     seed(watch.p12, "trainer", aborted_while_sending, publication=unsaid("P21", "source", "release")),
     seed(watch.p13, "trainer", shut_down_while_sending, session=row("S28", guard=always)),
+    seed(watch.p13, "trainer", shut_down_while_sending, session=said_too("S29", signal("publication", "cancel", key=each))),
     seed(watch.p14, "trainer", silent_host, lease=AT_ONCE),
     seed(watch.p14, "host", silent_trainer, lease=AT_ONCE),
+    seed(watch.p14, "host", answered_by_a_beat, lease=deaf_when_suspect),
     seed(watch.p15, "trainer", received_then_shut_down, calls=STAY),
     seed(watch.p16, "host", aborted, process=row("X8", emit=process.kill)),
     seed(watch.p16, "host", aborted, Deal(launched=False), session=said_too("H34", process.term[0])),
@@ -438,57 +467,6 @@ SEEDS = (
     seed(watch.p24, "host", second_task_stopped, UNHEARD, delivery=said_too("D21", signal("acceptance", "cancel", key=each))),
     by_trio("P23", "trainer", lost_offer, ledger=refusing("status", (ledger.LedgerState.ABSENT,), "K27")),
 )  # fmt: skip
-
-
-def late_copy_of_a_failed_task(trio: Trio) -> None:
-    """P05, D9: task 1 failed and might come again; task 2 came; then a late copy of task 1."""
-    execute(trio, inline=False)
-    first = trio.bench.queues["trainer", "control"][0]
-    assert isinstance(first, m.TaskReady)
-    deliver_to(trio, "trainer")
-    hear(trio, "trainer", m.PayloadLost(epoch=1, seq=1, receiver=0), "receivers")
-    hear(trio, "trainer", evolve(first, seq=2))
-    hear(trio, "trainer", first)
-
-
-def answered_by_a_beat(trio: Trio) -> None:
-    """P14: the peer is suspect, and speaks; then the same timer again, from the start."""
-    trio.fire("host", "lease", None)
-    hear(trio, "host", m.Heartbeat(epoch=1))
-    for _ in range(2):
-        trio.fire("host", "lease", None)
-
-
-def deaf_when_suspect(machine: Machine) -> Machine:
-    """A suspect cannot clear itself any more."""
-    doubtful = (LeaseState.SUSPECT, LeaseState.UNRESPONSIVE)
-    rows = [evolve(row, sources=(LeaseState.ARMED, LeaseState.SUSPENDED)) if row.id == "L2" else row for row in machine.rows]
-    return _rebuilt(machine, rows=rows, ignore=[*machine.ignore, Ignore("life", doubtful, "seeded")])
-
-
-UNSEEN = pytest.fail.Exception
-BLIND = (
-    pytest.param(
-        seed(watch.p05, "trainer", late_copy_of_a_failed_task, intake=row("I3", update=pass_by_only)),
-        marks=pytest.mark.xfail(
-            raises=UNSEEN,
-            reason="p05 asks the intake's own retry slot whether the sequence was passed, so it believes a slot that stays (D9)",
-        ),
-    ),
-    pytest.param(
-        seed(watch.p13, "trainer", shut_down_while_sending, session=said_too("S29", signal("publication", "cancel", key=each))),
-        marks=pytest.mark.xfail(
-            raises=UNSEEN, reason="p13 looks at the close only: an orderly end that cancels what is being published is not seen"
-        ),
-    ),
-    pytest.param(
-        seed(watch.p14, "host", answered_by_a_beat, lease=deaf_when_suspect),
-        marks=pytest.mark.xfail(
-            raises=UNSEEN, reason="p14 does not know of messages: a suspicion that was answered and expires all the same is not seen"
-        ),
-    ),
-)
-"""Faults that a watcher ought to see and does not."""
 
 
 def _patched(party: Party) -> type[PartyCore]:
@@ -508,7 +486,7 @@ def _ready(deal: Deal) -> Trio:
     return made
 
 
-@pytest.mark.parametrize("seeded", [*SEEDS, *BLIND], ids=lambda seeded: f"{seeded.id}-{seeded.party}-{seeded.script.__name__}")
+@pytest.mark.parametrize("seeded", SEEDS, ids=lambda seeded: f"{seeded.id}-{seeded.party}-{seeded.script.__name__}")
 def test_a_seeded_fault_is_seen(seeded: Seed, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the watcher of its property, and by no other before it; without the fault the script is harmless."""
     seeded.script(_ready(seeded.deal))
