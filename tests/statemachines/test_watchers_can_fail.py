@@ -30,11 +30,12 @@ from troth.spec.properties import PROPERTIES
 from troth.statemachines import PARTIES, SupervisorConfig
 from troth.statemachines.host import process
 from troth.statemachines.host.acceptance import ACCEPTED, LOST, AcceptanceState, reject, take
+from troth.statemachines.host.delivery import DeliveryState
 from troth.statemachines.host.session import ENDED
 from troth.statemachines.receiver import DownloadState
 from troth.statemachines.shared.lease import LeaseState
 from troth.statemachines.trainer import ledger, publication
-from troth.statemachines.trainer.session import lose
+from troth.statemachines.trainer.session import ABORT_ACCEPTED, lose
 from troth.statemachines.trainer.states import TrainerSessionState
 
 Change = Callable[[Machine], Machine]
@@ -394,6 +395,20 @@ def answered_by_a_beat(trio: Trio) -> None:
         trio.fire("host", "lease", None)
 
 
+def executed_twice(trio: Trio) -> None:
+    """P07: a task is out when the next one is asked for."""
+    for _ in range(2):
+        execute(trio)
+
+
+def died_while_serving(trio: Trio) -> None:
+    """P21: the process ends while a receiver is fetching its result."""
+    working(trio)
+    send(trio, inline=False)
+    deliver_to(trio, "host")
+    trio.give("host", core.ProcessExited())
+
+
 # -- the seeds ---------------------------------------------------------------------------------------------------------
 
 
@@ -469,6 +484,35 @@ SEEDS = (
 )  # fmt: skip
 
 
+def _blind(seeded: Seed, why: str) -> Any:
+    return pytest.param(seeded, marks=pytest.mark.xfail(raises=pytest.fail.Exception, reason=why))
+
+
+BLIND = (
+    _blind(
+        seed(watch.p07, "host", executed_twice, delivery=row("D1", sources=tuple(DeliveryState))),
+        "p07 sees that sequences rise by one, not that a task is out already",
+    ),
+    _blind(
+        seed(watch.p12, "trainer", aborted_while_sending, session=row("S33", target=SAME, emit=[ABORT_ACCEPTED])),
+        "p12 asks whether the session says that it is aborted, not whether an ABORT came",
+    ),
+    _blind(
+        seed(watch.p16, "host", aborted, process=row("X8", emit=[*process.term, process.kill[0]])),
+        "p16 sees that TERM came before KILL, not that there was a grace between them",
+    ),
+    _blind(
+        seed(watch.p17, "host", aborted, process=row("X8", target=process.ProcessState.EXITED, emit=[process.term[0]])),
+        "p17 believes the process machine that nothing is left, though no exit was reported",
+    ),
+    _blind(
+        seed(watch.p21_host, "host", died_while_serving, acceptance=row("A17", emit=[])),
+        "p21 sees that a loss is told twice, not that it is not told",
+    ),
+)
+"""Faults that a watcher ought to see and does not."""
+
+
 def _patched(party: Party) -> type[PartyCore]:
     class Patched(PartyCore):
         """The core of a broken party."""
@@ -486,7 +530,7 @@ def _ready(deal: Deal) -> Trio:
     return made
 
 
-@pytest.mark.parametrize("seeded", SEEDS, ids=lambda seeded: f"{seeded.id}-{seeded.party}-{seeded.script.__name__}")
+@pytest.mark.parametrize("seeded", [*SEEDS, *BLIND], ids=lambda seeded: f"{seeded.id}-{seeded.party}-{seeded.script.__name__}")
 def test_a_seeded_fault_is_seen(seeded: Seed, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the watcher of its property, and by no other before it; without the fault the script is harmless."""
     seeded.script(_ready(seeded.deal))
