@@ -24,8 +24,8 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 class Run:
     """One run of a command.
 
-    ``cpu_s`` is the processor time of all its processes, ``peak_bytes`` the largest resident memory of one process, or of all together
-    if it was polled.
+    ``cpu_s`` is the processor time of all its processes, ``peak_bytes`` the largest resident memory of one process, or that of all
+    together, shared pages once, if it was polled.
     """
 
     seconds: float
@@ -54,7 +54,7 @@ def run(command: Sequence[str], cwd: Path, *, polled: bool = False, env: Mapping
 
 
 def _polled(process: subprocess.Popen[bytes]) -> int:
-    """The largest sum of the resident memory of a process and its descendants. Pages that they share count once for each of them."""
+    """The largest sum of the memory of a process and its descendants. A page that several share counts once (proportional set size)."""
     peak = 0
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         peak = max(peak, sum(_resident(pid) for pid in _tree(process.pid)))
@@ -74,6 +74,13 @@ def _tree(root: int) -> list[int]:
 
 
 def _resident(pid: int) -> int:
+    """The process's share of the memory that it has resident; all of it where the kernel keeps no shares."""
+    try:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        pass  # it ended meanwhile, or this kernel has no such file
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
     except (FileNotFoundError, ProcessLookupError):
