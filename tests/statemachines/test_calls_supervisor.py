@@ -1,4 +1,4 @@
-"""Every call of a backend's user in every state: it returns once, with the right outcome; and what a backend does at its end."""
+"""Every call of a backend's user in every state: it returns once, with the right outcome, whatever else happens meanwhile."""
 
 from __future__ import annotations
 
@@ -6,174 +6,52 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.statemachines.backend_bench import (
+    CALLS,
+    NUMBER,
+    aborted,
+    backend,
+    called,
+    draining,
+    draining_with_a_task,
+    ended,
+    forced,
+    forcing,
+    idle,
+    launched,
+    launching,
+    lost,
+    opened,
+    over,
+    queued,
+    retained,
+    returned,
+    running,
+    said,
+    started,
+    starting,
+)
 from tests.statemachines.bench import Bench
 from troth.spec import core
 from troth.spec import messages as m
-from troth.spec.limits import Limits
-from troth.statemachines import Supervisor, SupervisorConfig
-
-CALLS = ("start", "execute", "abort", "finalize")
-NUMBER = 99
-"""The call under test. The calls that led to its stage have small numbers."""
-ARGUMENTS = m.ExecuteArguments(receivers=1, inline=True)
-
-
-def backend(*, persistent: bool = True, retained: int = 4) -> Bench:
-    """A backend alone; its hosts are played by the test."""
-    config = SupervisorConfig(persistent=persistent, limits=Limits(retained_limit=retained))
-    return Bench({"backend": Supervisor(config)}, {})
-
-
-def per_task() -> Bench:
-    """One trainer a task."""
-    return backend(persistent=False)
-
-
-def hear(made: Bench, message: core.Message) -> core.Step:
-    """A host says something."""
-    return made.give("backend", core.Received("hosts", message))
-
-
-def started(made: Bench, launch: int = 1) -> None:
-    """The launch's trainer is ready."""
-    hear(made, m.SessionStarted(launch=launch))
-
-
-def done(made: Bench, outcome: m.TaskOutcome = m.TaskOutcome.RESULT, launch: int = 1) -> None:
-    """The launch's task is over."""
-    hear(made, m.TaskEnded(launch=launch, outcome=outcome))
-
-
-def ended(made: Bench, verdict: m.Verdict = m.Verdict.ENDED, launch: int = 1) -> None:
-    """Nothing is left of the launch."""
-    hear(made, m.SessionEnded(launch=launch, verdict=verdict, stuck=False))
-
-
-def called(made: Bench, call: str, number: int = NUMBER) -> core.Step:
-    """A call."""
-    return made.call("backend", call, number, ARGUMENTS if call == "execute" else None)
-
-
-def returned(made: Bench, number: int = NUMBER) -> list[str]:
-    """How the call of that number returned."""
-    return [effect.outcome.value for _, effect in made.resolved if effect.number == number]
-
-
-def said(made: Bench, kind: type[core.Message]) -> list[core.Message]:
-    """What the hosts were told, of one kind."""
-    return [message for _, message in made.sent if isinstance(message, kind)]
-
-
-def _starting() -> Bench:
-    made = backend()
-    called(made, "start", 1)
-    return made
-
-
-def _idle() -> Bench:
-    made = _starting()
-    started(made)
-    return made
-
-
-def _running() -> Bench:
-    made = _idle()
-    called(made, "execute", 2)
-    return made
-
-
-def _lost() -> Bench:
-    made = _idle()
-    ended(made, m.Verdict.LOST)
-    return made
-
-
-def _opened() -> Bench:
-    made = per_task()
-    called(made, "start", 1)
-    return made
-
-
-def _launching() -> Bench:
-    made = _opened()
-    called(made, "execute", 2)
-    return made
-
-
-def _launched() -> Bench:
-    made = _launching()
-    started(made)
-    return made
-
-
-def _retained() -> Bench:
-    made = backend(persistent=False, retained=1)
-    called(made, "start", 1)
-    called(made, "execute", 2)
-    started(made)
-    done(made)
-    return made
-
-
-def _queued() -> Bench:
-    made = _retained()
-    called(made, "execute", 3)
-    return made
-
-
-def _draining() -> Bench:
-    made = _idle()
-    called(made, "finalize", 4)
-    return made
-
-
-def _draining_with_a_task() -> Bench:
-    made = _running()
-    called(made, "finalize", 4)
-    return made
-
-
-def _forcing() -> Bench:
-    made = _draining()
-    made.fire("backend", "teardown")
-    return made
-
-
-def _over() -> Bench:
-    made = _draining()
-    ended(made)
-    return made
-
-
-def _forced() -> Bench:
-    made = _forcing()
-    made.fire("backend", "teardown")
-    return made
-
-
-def _aborted() -> Bench:
-    made = _idle()
-    called(made, "abort", 5)
-    return made
-
 
 STAGES: dict[str, Callable[[], Bench]] = {
     "new": backend,
-    "starting": _starting,
-    "idle": _idle,
-    "running": _running,
-    "lost": _lost,
-    "opened": _opened,
-    "launching": _launching,
-    "launched": _launched,
-    "queued": _queued,
-    "retained": _retained,
-    "draining": _draining,
-    "draining_with_a_task": _draining_with_a_task,
-    "forcing": _forcing,
-    "over": _over,
-    "forced": _forced,
-    "aborted": _aborted,
+    "starting": starting,
+    "idle": idle,
+    "running": running,
+    "lost": lost,
+    "opened": opened,
+    "launching": launching,
+    "launched": launched,
+    "queued": queued,
+    "retained": retained,
+    "draining": draining,
+    "draining_with_a_task": draining_with_a_task,
+    "forcing": forcing,
+    "over": over,
+    "forced": forced,
+    "aborted": aborted,
 }
 
 # What each call comes to. `waits`: it has not returned yet; `refused`: a misuse, and nothing changed.
@@ -321,7 +199,7 @@ def test_giving_up_a_backends_call_that_has_returned_or_never_waited_says_nothin
 
 def test_whoever_gives_up_a_start_may_join_it_again() -> None:
     """Nothing is launched twice, and the new caller is told when the trainer is ready."""
-    made = _starting()
+    made = starting()
     made.give("backend", core.CallCancelled("start", 1))
     called(made, "start")
 
@@ -329,197 +207,3 @@ def test_whoever_gives_up_a_start_may_join_it_again() -> None:
     started(made)
     assert returned(made) == ["ok"]
     assert len(said(made, m.StartSession)) == 1
-
-
-# -- what a task comes to ----------------------------------------------------------------------------------------------
-
-OUTCOMES = {
-    m.TaskOutcome.RESULT: "result",
-    m.TaskOutcome.REFUSED: "refused",
-    m.TaskOutcome.UNDELIVERED: "failed",
-    m.TaskOutcome.TIMEOUT: "timeout",
-    m.TaskOutcome.RESULT_LOST: "lost",
-    m.TaskOutcome.CANCELLED: "cancelled",
-    m.TaskOutcome.ABORTED: "aborted",
-    m.TaskOutcome.TRAINER_LOST: "lost",
-    m.TaskOutcome.SESSION_OVER: "closed",
-}
-
-
-@pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "per task"])
-@pytest.mark.parametrize("outcome", list(m.TaskOutcome), ids=lambda outcome: outcome.value)
-def test_a_task_comes_to_what_its_host_said(outcome: m.TaskOutcome, persistent: bool) -> None:
-    """K50, K57: and the next task may follow, whatever became of this one."""
-    made = _running() if persistent else _launched()
-    done(made, outcome)
-
-    assert made.outcomes("backend", "execute") == [OUTCOMES[outcome]]
-    step = called(made, "execute")
-    assert step.refusal is None
-
-
-def test_an_execute_that_was_given_up_stops_its_task() -> None:
-    """K52: the host is told; its trainer is kept, and the late outcome is told to nobody."""
-    made = _running()
-    made.give("backend", core.CallCancelled("execute", 2))
-
-    assert said(made, m.StopTask) == [m.StopTask(launch=1)]
-    assert said(made, m.AbortSession) == []
-    assert called(made, "execute").refusal is not None, "the host has not said yet what became of it"
-    done(made, m.TaskOutcome.CANCELLED)
-    called(made, "execute", 98)
-
-    assert made.outcomes("backend", "execute") == ["cancelled"]
-    assert len(said(made, m.ExecuteTask)) == 2
-
-
-def test_an_execute_that_was_given_up_while_its_trainer_starts_closes_the_launch() -> None:
-    """K52, K55: the launch has no task any more; the next task has a launch of its own."""
-    made = _launching()
-    made.give("backend", core.CallCancelled("execute", 2))
-
-    assert said(made, m.CloseSession) == [m.CloseSession(launch=1)]
-    called(made, "execute")
-    started(made)
-
-    assert [message.launch for message in said(made, m.StartSession) if isinstance(message, m.StartSession)] == [1, 2]
-    assert said(made, m.ExecuteTask) == [], "launch 1 came too late"
-    started(made, 2)
-    assert said(made, m.ExecuteTask) == [m.ExecuteTask(launch=2, receivers=1, inline=True)]
-
-
-def test_an_execute_that_was_given_up_in_the_queue_leaves_nothing() -> None:
-    """D17: nothing was begun, and when there is room nothing is."""
-    made = _queued()
-    made.give("backend", core.CallCancelled("execute", 3))
-    ended(made)
-
-    assert len(said(made, m.StartSession)) == 1
-    assert made.cores["backend"].observe()["launches"] == 0
-
-
-def test_a_launch_that_fails_while_another_is_retained_leaves_that_one_alone() -> None:
-    """K55, K57, D1."""
-    made = _launched()
-    done(made)
-    called(made, "execute")
-    ended(made, m.Verdict.TIMEOUT, 2)
-
-    assert returned(made) == ["failed"]
-    assert made.cores["backend"].observe()["retained"] == 1
-    assert said(made, m.CloseSession) == said(made, m.AbortSession) == []
-
-
-def test_a_start_that_failed_may_be_tried_again() -> None:
-    """K46, K51: no trainer came; the next start() launches anew."""
-    made = _starting()
-    ended(made, m.Verdict.TIMEOUT)
-
-    assert made.outcomes("backend", "start") == ["failed"]
-    called(made, "start")
-    started(made)
-
-    assert returned(made) == ["ok"]
-
-
-# -- the end -----------------------------------------------------------------------------------------------------------
-
-
-def test_finalize_while_a_trainer_starts_waits_for_its_end() -> None:
-    """K51, R26: nothing of the launch is left when finalize() returns, and no task was begun."""
-    made = _launching()
-    called(made, "finalize")
-
-    assert returned(made, 2) == ["closed"]
-    assert said(made, m.CloseSession) == [m.CloseSession(launch=1)]
-    started(made)
-    assert returned(made) == []
-    ended(made)
-
-    assert returned(made) == ["ok"]
-    assert said(made, m.ExecuteTask) == []
-
-
-def test_finalize_with_a_task_out_lets_it_have_its_outcome() -> None:
-    """K65, R27: the result was accepted before the session ended, so execute() returns with it."""
-    made = _draining_with_a_task()
-
-    assert returned(made, 2) == []
-    done(made)
-    ended(made)
-
-    assert returned(made, 2) == ["result"]
-    assert returned(made, 4) == ["ok"]
-
-
-def test_a_task_without_an_outcome_is_closed_with_its_trainer() -> None:
-    """K65: finalize() unblocks a wait that nothing else ends."""
-    made = _draining_with_a_task()
-    ended(made)
-
-    assert returned(made, 2) == ["closed"]
-
-
-def test_finalize_is_idempotent() -> None:
-    """K56: as often as one likes, and nothing is said twice."""
-    made = _over()
-    sent = list(made.sent)
-    for number in (20, 21):
-        called(made, "finalize", number)
-
-    assert (returned(made, 20), returned(made, 21)) == (["ok"], ["ok"])
-    assert made.sent == sent
-
-
-def test_the_budgets_bound_a_teardown_that_nothing_answers() -> None:
-    """K55, K56: one budget for the orderly end, one for the forced one; both are named limits."""
-    made = _draining()
-
-    assert made.armed["backend", "teardown", None][1] == "finalize_budget_s"
-    made.fire("backend", "teardown")
-    assert made.armed["backend", "teardown", None][1] == "force_budget_s"
-    assert said(made, m.AbortSession) == [m.AbortSession(launch=1)]
-    made.fire("backend", "teardown")
-
-    assert returned(made, 4) == ["forced"]
-    assert made.armed == {}
-
-
-def test_an_abort_cuts_a_teardown_short() -> None:
-    """K56: abort() skips the waits; the forced budget bounds what is left, and the first intent stays."""
-    made = _draining()
-    called(made, "abort")
-
-    assert said(made, m.AbortSession) == [m.AbortSession(launch=1)]
-    assert made.armed["backend", "teardown", None][1] == "force_budget_s"
-    assert made.cores["backend"].data("teardown").intent is m.Verdict.STOPPED
-
-
-def test_a_lost_result_fails_the_run_once() -> None:
-    """K54: two losses, one RUN_FAILED, and the abort that follows is not the first intent."""
-    made = _retained()
-    for _ in range(2):
-        hear(made, m.ResultLost(launch=1))
-    called(made, "abort")
-
-    assert said(made, m.RunFailed) == [m.RunFailed()]
-    assert made.cores["backend"].data("teardown").intent is m.Verdict.LOST
-
-
-@pytest.mark.parametrize("first", ["abort", "finalize"])
-def test_a_result_that_is_lost_because_the_run_ends_fails_nothing(first: str) -> None:
-    """K54, R24: whoever asked for the end has the first word."""
-    made = _retained()
-    called(made, first)
-    hear(made, m.ResultLost(launch=1))
-
-    assert said(made, m.RunFailed) == []
-
-
-def test_a_teardown_that_was_forced_and_then_came_to_an_end_says_that_it_was_forced() -> None:
-    """K56: the last trainer is gone within the forced budget; nothing runs any more."""
-    made = _forcing()
-    ended(made)
-
-    assert returned(made, 4) == ["forced"]
-    assert made.armed == {}

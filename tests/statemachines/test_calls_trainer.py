@@ -6,140 +6,51 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.statemachines.session_bench import TO_HOST, TO_TRAINER, Session, ready, session
+from tests.statemachines.session_bench import Session, ready, session
+from tests.statemachines.trainer_bench import (
+    CALLS,
+    NUMBER,
+    aborted,
+    binding,
+    called,
+    draining,
+    given_up,
+    handed,
+    joining,
+    left,
+    lost,
+    passive,
+    queued,
+    returned,
+    revoked,
+    sending,
+    settled,
+    stopped,
+    superseded,
+    working,
+)
 from troth.spec import core
 from troth.spec import messages as m
 
-CALLS = ("init", "receive", "take", "send", "shutdown", "log")
-NUMBER = 99
-"""The call under test. The calls that led to its stage have small numbers."""
-
-
-def _joining() -> Session:
-    made = session()
-    made.order(m.StartSession(launch=1))
-    made.call("trainer", "init", 1, m.InitArguments(control_rank=True))
-    made.give("trainer", core.LinkUp("control"))
-    return made
-
-
-def _binding() -> Session:
-    made = _joining()
-    made.deliver(TO_HOST)
-    made.deliver(TO_TRAINER)
-    made.lose(TO_HOST)
-    return made
-
-
-def _passive() -> Session:
-    made = session()
-    made.call("trainer", "init", 1, m.InitArguments(control_rank=False))
-    return made
-
-
-def _queued() -> Session:
-    made = ready()
-    made.execute()
-    made.run()
-    return made
-
-
-def _handed() -> Session:
-    made = _queued()
-    made.call("trainer", "receive", 2)
-    return made
-
-
-def _working() -> Session:
-    made = ready()
-    made.working()
-    return made
-
-
-def _revoked() -> Session:
-    made = _working()
-    made.order(m.StopTask(launch=1))
-    made.run()
-    return made
-
-
-def _sending() -> Session:
-    made = _working()
-    made.send(3)
-    made.lose(TO_HOST)
-    return made
-
-
-def _given_up() -> Session:
-    made = _sending()
-    made.give("trainer", core.CallCancelled("send", 3))
-    return made
-
-
-def _settled() -> Session:
-    made = _working()
-    made.send(3)
-    made.run()
-    return made
-
-
-def _draining() -> Session:
-    made = _sending()
-    made.give("trainer", core.Received("control", m.Shutdown(epoch=1)))
-    made.lose(TO_HOST)
-    return made
-
-
-def _aborted() -> Session:
-    made = _working()
-    made.give("trainer", core.Received("control", m.Abort(epoch=1)))
-    return made
-
-
-def _stopped() -> Session:
-    made = ready()
-    made.give("trainer", core.Received("control", m.Shutdown(epoch=1)))
-    return made
-
-
-def _left() -> Session:
-    made = _aborted()
-    made.call("trainer", "shutdown", 4)
-    return made
-
-
-def _lost() -> Session:
-    made = _working()
-    made.give("trainer", core.OwnerLost())
-    return made
-
-
-def _superseded() -> Session:
-    made = ready(launched=False)
-    made.working()
-    made.give("trainer", core.Received("control", m.SessionOpen(epoch=2, instance=0, resume=False)))
-    return made
-
-
 STAGES: dict[str, Callable[[], Session]] = {
     "new": session,
-    "passive": _passive,
-    "joining": _joining,
-    "binding": _binding,
+    "passive": passive,
+    "joining": joining,
+    "binding": binding,
     "ready": ready,
-    "queued": _queued,
-    "handed": _handed,
-    "working": _working,
-    "revoked": _revoked,
-    "sending": _sending,
-    "given up": _given_up,
-    "settled": _settled,
-    "draining": _draining,
-    "aborted": _aborted,
-    "stopped": _stopped,
-    "left": _left,
-    "lost": _lost,
-    "superseded": _superseded,
+    "queued": queued,
+    "handed": handed,
+    "working": working,
+    "revoked": revoked,
+    "sending": sending,
+    "given up": given_up,
+    "settled": settled,
+    "draining": draining,
+    "aborted": aborted,
+    "stopped": stopped,
+    "left": left,
+    "lost": lost,
+    "superseded": superseded,
 }
 
 # What each call comes to. `waits`: it has not returned yet; `refused`: a misuse, and nothing changed.
@@ -172,18 +83,6 @@ TABLE = [
 ]
 CASES = [(stage.replace("_", " "), call, outcome) for stage, call, outcome in TABLE]
 WAITING = [(stage, call) for stage, call, outcome in CASES if outcome == "waits"]
-
-PAYLOADS = {"init": m.InitArguments(control_rank=True), "send": m.SendArguments(content=0, inline=True)}
-
-
-def called(made: Session, call: str, number: int = NUMBER) -> core.Step:
-    """The call under test."""
-    return made.call("trainer", call, number, PAYLOADS.get(call))
-
-
-def returned(made: Session, number: int = NUMBER) -> list[str]:
-    """How the call of that number returned."""
-    return [effect.outcome.value for name, effect in made.resolved if name == "trainer" and effect.number == number]
 
 
 def came_to(made: Session, step: core.Step, call: str) -> str:
@@ -336,90 +235,3 @@ def test_whoever_gives_up_may_call_again(stage: str, call: str) -> None:
     assert returned(made, 98) == []
     owner_lost(made)
     assert len(returned(made, 98)) == 1
-
-
-def test_a_task_that_was_handed_over_and_not_taken_goes_to_the_next_caller() -> None:
-    """K39: the caller gave up between receive() and take(); the task was not begun, and is not lost."""
-    made = _handed()
-    made.give("trainer", core.CallCancelled("receive", 2))
-
-    assert made.where("trainer", "ledger", 1) == "queued"
-    made.take(5)
-
-    assert made.where("trainer", "ledger", 1) == "delivered"
-    assert made.outcomes("trainer", "take") == ["task"]
-
-
-def test_a_task_that_was_cancelled_between_receive_and_take_is_not_taken() -> None:
-    """The thread is told that there is nothing, and receives again."""
-    made = _handed()
-    made.order(m.StopTask(launch=1))
-    made.run()
-    made.call("trainer", "take", 2)
-
-    assert made.outcomes("trainer", "take") == ["nothing"]
-    assert made.where("trainer", "ledger", 1) == "cancelled"
-
-
-def test_the_thread_that_waits_gets_the_task_that_another_one_gave_back() -> None:
-    """One thread has been handed the task, a second waits; the first gives up, and the second has it."""
-    made = _handed()
-    called(made, "receive")
-    made.give("trainer", core.CallCancelled("receive", 2))
-
-    assert returned(made) == ["task"]
-
-
-def test_an_outcome_is_told_to_whoever_sent_that_task() -> None:
-    """K12: send() of task 1 was given up; its late outcome is not told to the send() of task 2."""
-    made = _given_up()
-    made.fire("trainer", "result", 1)
-    made.order(m.StopTask(launch=1))
-    made.run()
-    made.working(5)
-    made.send(NUMBER)
-    made.lose(TO_HOST)
-    made.give("trainer", core.Received("control", m.ResultRejected(epoch=1, seq=1, reason=m.RejectReason.CANCELLED)))
-
-    assert returned(made) == []
-
-
-def test_a_new_task_wins_over_the_one_that_the_user_holds() -> None:
-    """D26, D27: task 1 was taken and never answered; the host gave it up, and the next receive() gives task 2."""
-    made = _working()
-    made.order(m.StopTask(launch=1))
-    made.execute()
-    made.run()
-    made.call("trainer", "receive", 5)
-    made.call("trainer", "take", 5)
-
-    assert [effect.value for name, effect in made.resolved if effect.call == "take"] == [1, 2]
-
-
-def test_a_send_on_a_session_that_is_over_says_so() -> None:
-    """D28: never in silence, and a second one not as if it had succeeded."""
-    made = ready(one_shot=True)
-    made.working()
-    made.send(3)
-    made.run()
-
-    assert made.where("trainer", "session") == "closed"
-    made.send(4)
-    assert made.outcomes("trainer", "send") == ["accepted", "accepted"], "the same content, so the same outcome again"
-    made.send(5, content=1)
-    assert made.outcomes("trainer", "send")[-1] == "conflict"
-
-
-def test_each_caller_takes_the_task_that_it_was_handed() -> None:
-    """Two callers were handed a task each; whoever is first takes its own, and giving up puts back its own."""
-    made = ready()
-    for seq in (1, 2):
-        message = m.TaskReady(epoch=1, seq=seq, attempt=1, floor=1, content=0, receivers=1, inline=True)
-        made.give("trainer", core.Received("control", message))
-        made.give("trainer", core.Received("receivers", m.PayloadArrived(epoch=1, seq=seq, receiver=0)))
-        made.call("trainer", "receive", 10 + seq)
-    made.give("trainer", core.CallCancelled("receive", 11))
-    made.call("trainer", "take", 12)
-
-    assert [effect.value for _, effect in made.resolved if effect.call == "take"] == [2]
-    assert made.where("trainer", "ledger", 1) == "queued"
