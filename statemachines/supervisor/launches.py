@@ -47,10 +47,10 @@ LAUNCHES = Machine(
     rows=[
     Row("U1", S.ABSENT,   "launch",  always, S.STARTING, keep, [START], "Rule 3: a free number"),
     Row("U2", S.STARTING, "started", always, S.OPEN, keep, [started], "the trainer is ready"),
-    Row("U6", S.OPEN,     "retain",  always, S.RETAINED, keep, [], "Rule 2"),
-    Row("U3", (S.STARTING, S.OPEN, S.RETAINED), "close", always, S.CLOSING, keep, [CLOSE], "Rule 2"),
-    Row("U4", (S.STARTING, S.OPEN, S.RETAINED, S.CLOSING), "abort", always, S.ABORTING, keep, [ABORT], "at once"),
-    Row("U5", LIVE,       "ended",   always, S.ABSENT, keep, freed, "Rule 3"),
+    Row("U3", S.OPEN,     "retain",  always, S.RETAINED, keep, [], "Rule 2"),
+    Row("U4", (S.STARTING, S.OPEN, S.RETAINED), "close", always, S.CLOSING, keep, [CLOSE], "Rule 2"),
+    Row("U5", (S.STARTING, S.OPEN, S.RETAINED, S.CLOSING), "abort", always, S.ABORTING, keep, [ABORT], "at once"),
+    Row("U6", LIVE,       "ended",   always, S.ABSENT, keep, freed, "Rule 3"),
     ],
     ignore=[
     Ignore("started", ENDING, "it is being ended already"),

@@ -143,7 +143,9 @@ def host_events(*, tasks: tuple[int, ...], contents: tuple[int, ...], leave_out:
         }
     )  # fmt: skip
     sources = tuple((seq, 0) for seq in tasks)
-    return alphabet(HOST, domains, keys={"timer source": sources, "transfer task": sources, "transfer result": sources}, leave_out=leave_out)
+    return alphabet(
+        HOST, domains, keys={"timer source": sources, "transfer task": sources, "transfer result": sources}, leave_out=leave_out
+    )
 
 
 def receiver_events() -> list[core.Event]:

@@ -41,7 +41,7 @@ class RealCases:
                 found.append(event)
         return found
 
-    def core(self, case: Case) -> PartyCore:
+    def made(self, case: Case) -> PartyCore:
         """A core of the party whose machine is in the case's state, and answers as the case says."""
         forced = Machine(
             self.machine.name,

@@ -76,7 +76,7 @@ def test_every_row_and_refusal_runs_on_the_real_party(name: str) -> None:
     runner = RealCases(PARTIES[party], ALL[name])
     for case in cases(ALL[name]):
         for event in runner.events(case):
-            core_ = runner.core(case)
+            core_ = runner.made(case)
             before = core_.snapshot()
             step = core_.handle(event)
             entry = runner.entry(case)
@@ -87,6 +87,6 @@ def test_every_row_and_refusal_runs_on_the_real_party(name: str) -> None:
                 assert (step.refusal is None) is (entry.kind is Kind.IGNORE), case.where
             else:
                 assert len(step.effects) == sum(isinstance(emission, Emit) for emission in entry.row.emit), case.where
-                again = runner.core(case)
+                again = runner.made(case)
                 again.restore(core_.snapshot())
                 assert again.snapshot() == core_.snapshot(), case.where

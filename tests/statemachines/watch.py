@@ -12,7 +12,7 @@ from troth.spec import core
 from troth.spec import messages as m
 from troth.spec.engine import PartyCore
 from troth.spec.properties import PROPERTIES
-from troth.statemachines.host.process import GONE
+from troth.statemachines.host.acceptance import AcceptanceState
 from troth.statemachines.host.states import HostSessionState
 from troth.statemachines.receiver import DownloadState
 from troth.statemachines.shared.calls import kind_of
@@ -74,6 +74,10 @@ class Watch:
     losses: Counter[int] = field(factory=Counter)
     ended: int = 0
     termed: bool = False
+    out: bool = False
+    """A task went out, and nobody was told its outcome yet."""
+    spawned: bool = False
+    """A process was asked for, and no end of it was reported."""
     orphaned: bool = False
     passed: dict[int, Passed] = field(factory=dict)
 
@@ -179,7 +183,11 @@ def p11_trainer(_watch: Watch, seen: Seen) -> bool:
 
 
 def p12(_watch: Watch, seen: Seen) -> bool:
-    """An aborted session holds nobody and serves nothing."""
+    """An aborted session holds nobody and serves nothing; and whatever is in a session is aborted by an ABORT of it."""
+    message = seen.event.message if isinstance(seen.event, core.Received) else None
+    heard = isinstance(message, m.Abort) and message.epoch == seen.before.data("session").epoch
+    if heard and seen.now("session") not in (TrainerSessionState.ABORTED, TrainerSessionState.CLOSED):
+        return False
     if seen.now("session") is not TrainerSessionState.ABORTED:
         return True
     publishing = [k for k in seen.after.members("publication") if seen.now("publication", k) in BUSY]
@@ -234,9 +242,12 @@ def p06_host(_watch: Watch, seen: Seen) -> bool:
     return bool(len(seen.after.members("acceptance")) <= seen.after.config.limits.acceptance_limit)
 
 
-def p07(_watch: Watch, seen: Seen) -> bool:
-    """One above the last."""
-    return bool(seen.after.data("delivery").seq - seen.before.data("delivery").seq in (0, 1))
+def p07(watch: Watch, seen: Seen) -> bool:
+    """One above the last, and only when whoever asked for that one was told its outcome."""
+    rise = seen.after.data("delivery").seq - seen.before.data("delivery").seq
+    right = rise == 0 or (rise == 1 and not watch.out)
+    watch.out = (watch.out or rise > 0) and not seen.sent(m.TaskEnded)
+    return bool(right)
 
 
 def p08(watch: Watch, seen: Seen) -> bool:
@@ -261,27 +272,35 @@ def p11_host(_watch: Watch, seen: Seen) -> bool:
 
 
 def p16(watch: Watch, seen: Seen) -> bool:
-    """TERM before KILL; strangers never."""
+    """TERM before KILL, with a grace that has ended in between; strangers never."""
     watch.orphaned |= isinstance(seen.event, core.OwnerLost)
+    waited = watch.termed and isinstance(seen.event, core.TimerFired) and seen.event.timer == "process"
     for effect in seen.step.effects:
         if isinstance(effect, core.SignalProcess):
             if not seen.after.config.launched:
                 return False
-            if effect.signal is core.ProcessSignal.KILL and not (watch.termed or watch.orphaned):
+            if effect.signal is core.ProcessSignal.KILL and not (waited or watch.orphaned):
                 return False
             watch.termed |= effect.signal is core.ProcessSignal.TERM
     return True
 
 
 def p17(watch: Watch, seen: Seen) -> bool:
-    """Said once, when nothing is left."""
+    """Said once, when the end of the process was reported, or it is said to be stuck."""
     said = seen.sent(m.SessionEnded)
     watch.ended += len(said)
-    return watch.ended <= 1 and (not said or seen.now("process") in GONE)
+    watch.spawned |= any(isinstance(effect, core.Spawn) for effect in seen.step.effects)
+    failed = isinstance(seen.event, core.EffectFailed) and isinstance(seen.event.effect, core.Spawn)
+    watch.spawned &= not (failed or isinstance(seen.event, core.ProcessExited))
+    return watch.ended <= 1 and all(message.stuck or not watch.spawned for message in said)
 
 
 def p21_host(watch: Watch, seen: Seen) -> bool:
-    """A loss is told once."""
+    """A loss is told, and told once."""
+    lost = seen.became("acceptance", AcceptanceState.LOST)
+    told = [said.seq for said in seen.sent(m.DropPayload) if said.lost]
+    if set(told) != set(lost) or not len(told) == len(lost) == len(seen.sent(m.ResultLost)):
+        return False
     for said in seen.sent(m.DropPayload):
         watch.losses[said.seq] += 1
     return all(count == 1 for count in watch.losses.values())
