@@ -23,9 +23,6 @@ from troth.models.system import System
 from troth.models.trace import Trace, trace_along
 from troth.models.world import World
 
-SCALAR_STATES = 3_000
-"""Distinct states up to which the plain search goes before numpy is worth its start."""
-
 
 class Verdict(Enum):
     """What can be said of a property or a world."""
@@ -97,9 +94,8 @@ def explore(
     if engine == "scalar":
         return scalar.explore(system, properties, limits, symmetry=symmetry, report=report)
     if engine == "auto":
-        bound = SCALAR_STATES if limits.max_states is None else min(limits.max_states, SCALAR_STATES)
-        found: Exploration = scalar.explore(system, properties, evolve(limits, max_states=bound), symmetry=symmetry, report=report)
-        if found.ending is not Ending.STATES or bound == limits.max_states:
+        found = scalar.explore_if_small(system, properties, limits, symmetry=symmetry, report=report)
+        if found is not None:
             return found
     from troth.models import vector  # noqa: PLC0415 - numpy is imported only where it pays
 

@@ -7,6 +7,7 @@ the one with the least digest is kept, so that the answer depends neither on num
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
 from time import perf_counter
@@ -43,7 +44,7 @@ class Ending(Enum):
     VIOLATED = "violated"
     """Asked to stop at the first violation."""
     STATES = "states"
-    """``max_states`` was reached."""
+    """There are more than ``max_states``. The level whose edges led to the last of them counts as looked at, but not its edges."""
     MEMORY = "memory"
     FAILED = "failed"
     """A property raised."""
@@ -58,6 +59,11 @@ class Limits:
     stop_at_violation: bool = False
     workers: int | None = None
     """Processes that search a large world; ``None``: one for each core this process may use, up to eight."""
+
+    @property
+    def most_states(self) -> int:
+        """``max_states`` as a number."""
+        return sys.maxsize if self.max_states is None else self.max_states
 
     @property
     def processes(self) -> int:
@@ -109,6 +115,15 @@ class Exploration:
     seconds: float = 0.0
     levels: Levels | None = None
     engine: str = "scalar"
+
+    def cut_short(self, states: int, before: tuple[int, int]) -> None:
+        """The limit on states was passed in this level: say the limit, and count none of the level's edges.
+
+        How many states and edges were seen by then depends on where one begins, and on how many search; this does not. ``before``:
+        edges, and edges cut off, when the level began.
+        """
+        self.states = states
+        self.edges, self.truncated = before
 
 
 PREMISE = " premise"

@@ -7,12 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import perf_counter
+from typing import NamedTuple
 
 from troth.models.exploration import Ending, Exploration, Failure, Finding, Limits, Reporter, Ticker, of_kind, questions
 from troth.models.expressions import Evaluator
 from troth.models.properties import Property, PropertyKind
 from troth.models.symmetry import Symmetry
 from troth.models.system import TRUNCATED, State, System
+
+
+class Patience(NamedTuple):
+    """How long this engine searches before it says that numpy would be faster. Counted, not timed: the same in every run.
+
+    A thousand states take some 15 ms here, and importing numpy takes as long as 5,000 of them. So up to ``states`` there is nothing to
+    decide. Beyond, what counts is what is still to come: where levels grow ``growth`` times from one to the next, far more than was seen.
+    ``most`` states and ``edges`` are enough in any case.
+    """
+
+    states: int = 3_000
+    growth: float = 1.4
+    most: int = 25_000
+    edges: int = 150_000
+
+    def ends(self, states: int, edges: int, level: int, following: int) -> bool:
+        """Whether to give up after a level of so many states, with so many in the ``following`` one."""
+        return following > 0 and states > self.states and (following > self.growth * level or edges > self.edges)
 
 
 class ScalarLevels:
@@ -40,9 +59,18 @@ def _same(state: State) -> State:
 class _Search:
     """One search under way."""
 
-    def __init__(self, system: System, properties: Sequence[Property], limits: Limits, symmetry: Symmetry | None) -> None:
+    def __init__(
+        self,
+        system: System,
+        properties: Sequence[Property],
+        limits: Limits,
+        symmetry: Symmetry | None,
+        patience: Patience | None,
+    ) -> None:
         self.system = system
         self.limits = limits
+        self.patience = patience
+        self.most = limits.most_states if patience is None else min(limits.most_states, patience.most)
         self.found = Exploration()
         self.levels = ScalarLevels(system, symmetry)
         self.found.levels = self.levels
@@ -54,7 +82,8 @@ class _Search:
         self.failures: list[tuple[str, int, Failure]] = []
         self.depth = 0
 
-    def run(self, report: Reporter | None) -> Exploration:
+    def run(self, report: Reporter | None) -> Exploration | None:
+        """Search to the end; ``None`` if patience ends first."""
         started = perf_counter()
         ticker = Ticker(report)
         first = self.canonical(self.system.initial)
@@ -64,23 +93,36 @@ class _Search:
         while level:
             self.levels.levels.append(level)
             found.depth = self.depth
+            before = found.edges, found.truncated
             after: list[State] = []
             for place, state in enumerate(level):
                 self._look(state)
-                self._expand(state, seen, after)
+                if len(seen) <= self.most:
+                    self._expand(state, seen, after)
                 if place & 1023 == 0:
                     ticker.tick("exploring", len(seen), found.edges, len(level), self.depth)
             found.states = len(seen)
-            ending = self._settle()
-            if ending is None and after and self.limits.max_states is not None and len(seen) > self.limits.max_states:
-                ending = Ending.STATES
+            if len(seen) > self.most:
+                if self.most < self.limits.most_states:
+                    return None
+                found.cut_short(self.most, before)
+                self._forget_edges()
+            ending = self._settle() or (Ending.STATES if len(seen) > self.most else None)
             if ending is not None:
                 found.ending = ending
                 break
+            if self.patience is not None and self.patience.ends(len(seen), found.edges, len(level), len(after)):
+                return None
             level = after
             self.depth += 1
         found.seconds = perf_counter() - started
         return found
+
+    def _forget_edges(self) -> None:
+        """Drop what was found on edges of this level: not all of them were looked at, so which finding is the least is not known."""
+        of_edges = {claim.id for claim, *_ in (*self.steps, *self.deadlocks)}
+        self.hits = {name: hits for name, hits in self.hits.items() if name not in of_edges}
+        self.failures = [failure for failure in self.failures if failure[0] not in of_edges]
 
     def _look(self, state: State) -> None:
         for question, evaluate in self.pending:
@@ -122,6 +164,8 @@ class _Search:
             if reached not in seen:
                 seen.add(reached)
                 after.append(reached)
+                if len(seen) > self.most:
+                    return
         self.found.edges += taken
         if not successors:
             for claim, may_end in self.deadlocks:
@@ -159,4 +203,20 @@ def explore(
     report: Reporter | None = None,
 ) -> Exploration:
     """Search every reachable state. Raises what the components raise; a property that raises is a ``Failure`` in the result."""
-    return _Search(system, properties, limits or Limits(), symmetry).run(report)
+    found = _Search(system, properties, limits or Limits(), symmetry, None).run(report)
+    if found is None:
+        raise AssertionError("a search without end to its patience gave up")
+    return found
+
+
+def explore_if_small(
+    system: System,
+    properties: Sequence[Property],
+    limits: Limits,
+    *,
+    symmetry: Symmetry | None = None,
+    report: Reporter | None = None,
+    patience: Patience | None = None,
+) -> Exploration | None:
+    """The same, or ``None`` for a world that is better searched with numpy. What its components answered is kept in their tables."""
+    return _Search(system, properties, limits, symmetry, patience or Patience()).run(report)

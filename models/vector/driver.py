@@ -133,8 +133,9 @@ class VectorSearch:
             self.levels.levels.append([front])
             self.level_bytes += len(front[0]) * 8 * len(front)
             self.found.depth = self.depth
+            before = self.found.edges, self.found.truncated
             front = self._level(front)
-            self.found.states = self.table.count
+            self.settle_counts(self.table.count, before)
             ending = self.watch.settle(self.found, self.depth, stop=self.limits.stop_at_violation) or self._limit(front)
             if ending is not None:
                 self.found.ending = ending
@@ -149,13 +150,25 @@ class VectorSearch:
         # A renaming may number new local states at any time, which a team could not agree on.
         return self.limits.processes > 1 and size >= FORK_FRONTIER and settled and can_fork() and self.canonical is None
 
+    def settle_counts(self, states: int, before: tuple[int, int]) -> None:
+        """At the end of a level: how many states there are. ``before``: the edges counted, and those cut off, when the level began."""
+        self.found.states = states
+        if states > self.limits.most_states:
+            self.found.cut_short(self.limits.most_states, before)
+            self.watch.forget_edges()
+
+    def look_on(self, front: Words, at: int) -> None:
+        """Look at the states of a level from ``at`` on that are not expanded any more."""
+        for chunk in chunks(tuple(word[at:] for word in front)):
+            self.watch.look(self.expander.layout, chunk)
+
     def _limit(self, front: Words) -> Ending | None:
+        if self.table.count > self.limits.most_states:
+            return Ending.STATES
         if self.table.full:
             return Ending.MEMORY  # even if nothing is left to expand: the table may have dropped states
         if not len(front[0]):
             return None
-        if self.limits.max_states is not None and self.table.count > self.limits.max_states:
-            return Ending.STATES
         if self.table.bytes + self.level_bytes + self.expander.bytes > self.max_bytes:
             return Ending.MEMORY
         return None
@@ -176,6 +189,9 @@ class VectorSearch:
             self.found.truncated += counts.cut
             new.append(self.table.insert(batch))
             self.ticker.tick("exploring", self.table.count, self.found.edges, size, self.depth)
+            if self.table.count > self.limits.most_states:
+                self.look_on(front, at)
+                break
         new.append(self.table.flush())
         return joined(new, self.expander.layout.words)
 

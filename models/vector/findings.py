@@ -108,6 +108,12 @@ class Watch:
             self.hits = {}
         return Ending.VIOLATED if found.violations and stop else None
 
+    def forget_edges(self) -> None:
+        """Drop what was found on edges of this level: not all of them were looked at, so which finding is the least is not known."""
+        of_edges = {claim.id for claim, _ in (*self.steps, *self.deadlocks)}
+        self.hits = {name: hit for name, hit in self.hits.items() if name not in of_edges}
+        self.failures = {claim: failure for claim, failure in self.failures.items() if claim not in of_edges}
+
     def _message(self, claim: str, state: State, after: State | None) -> str:
         """What went wrong, in the words of the plain evaluator."""
         kept = self.claims[claim]

@@ -256,19 +256,19 @@ class Worker:
         for number in self.peers:
             watch.merge(ends[number].hits, ends[number].failures)
         found = search.found
-        found.states = sum(end.states for end in ends)
+        before = found.edges, found.truncated
         found.edges = self.base[0] + sum(end.edges for end in ends)
         found.truncated = self.base[1] + sum(end.cut for end in ends)
+        states = sum(end.states for end in ends)
+        search.settle_counts(states, before)
         sizes = [end.size for end in ends]
         ending = watch.settle(found, search.depth, stop=search.limits.stop_at_violation)
-        if ending is None and any(end.full for end in ends):
+        if ending is None and states > search.limits.most_states:
+            ending = Ending.STATES
+        elif ending is None and any(end.full for end in ends):
             ending = Ending.MEMORY  # even if nothing is left to expand: a table may have dropped states
-        elif ending is None and any(sizes):
-            most = search.limits.max_states
-            if most is not None and found.states > most:
-                ending = Ending.STATES
-            elif sum(end.bytes for end in ends) + search.level_bytes > search.max_bytes:
-                ending = Ending.MEMORY
+        elif ending is None and any(sizes) and sum(end.bytes for end in ends) + search.level_bytes > search.max_bytes:
+            ending = Ending.MEMORY
         return sizes, ending
 
     def _level(self, size: int) -> Words | None:
@@ -288,6 +288,9 @@ class Worker:
                     arena.add(insert(part))
             self.turn ^= 1
             over = all(r.over for r in rounds)
+            if sum(r.states for r in rounds) > search.limits.most_states:
+                search.look_on(self.front, at)
+                break
             if any(r.wanted for r in rounds) and not self._agree(rounds):
                 return None
             search.ticker.tick("exploring", sum(r.states for r in rounds), self.base[0] + sum(r.edges for r in rounds), size, search.depth)

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from troth.models import Limits, Verdict, World, check, exploration
+from troth.models import Limits, Verdict, World, check, exploration, scalar
 from troth.models.errors import ComponentFailed, TooWide
 from troth.models.exploration import Ending, Progress
-from troth.models.vector import driver, layout, table
+from troth.models.vector import driver, layout, parallel, table
+from troth.models.worlds.bench.session import session
 from troth.spec.errors import TrothError
 
 ENGINES = ["scalar", "vector"]
@@ -36,8 +37,51 @@ def test_too_many_states_is_unknown_and_not_holds(engine: str) -> None:
 
     assert (result.verdict, result.ending) == (Verdict.UNKNOWN, Ending.STATES)
     assert result.properties[0].verdict is Verdict.UNKNOWN
-    assert "the limit given" in result.properties[0].reason
-    assert 100 < result.states < 1_000
+    assert result.reason == result.properties[0].reason == "stopped at 100 states, the limit given"
+    assert (result.states, result.depth) == (100, 6)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_world_of_exactly_as_many_states_as_the_limit_is_searched_to_its_end(engine: str) -> None:
+    assert check(counters(10, 10), engine=engine, limits=Limits(max_states=100)).verdict is Verdict.HOLDS
+    assert check(counters(10, 10), engine=engine, limits=Limits(max_states=99)).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize("limit", [1, 2, 57, 800, 999])
+def test_where_a_search_stops_depends_neither_on_the_engine_nor_on_the_workers(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A level that was cut short: all its states are looked at, none of its edges is counted, no finding on an edge is reported."""
+    monkeypatch.setattr(driver, "FORK_FRONTIER", 20)
+    monkeypatch.setattr(driver, "CHUNK", 16)
+    monkeypatch.setattr(parallel, "CHUNK", 16)
+
+    def stopped(engine: str, workers: int) -> Any:
+        world = counters(10, 10, 10)
+        a, b, c = world.handles
+        world.always("A", "not all are 4", ~((a.see("n") == 4) & (b.see("n") == 4) & (c.see("n") == 4)))
+        world.step("S", "it goes up from 7", (a.see("n") != 7) | (b.see("n").next >= b.see("n")))
+        result = check(world, engine=engine, limits=Limits(max_states=limit, workers=workers))
+        assert (result.ending, result.states) == (Ending.STATES, limit)
+        claims = [(r.verdict, r.reason, r.trace and r.trace.states) for r in result.properties]
+        return result.edges, result.depth, [(v, why, trace and [result.system.spelled(s) for s in trace]) for v, why, trace in claims]
+
+    plain = stopped("scalar", 1)
+    for workers in (1, 2, 3):
+        assert stopped("vector", workers) == plain
+
+
+def test_the_plain_engine_goes_on_while_the_end_is_near_and_gives_up_where_levels_grow() -> None:
+    """By counts that are the same in every run, never by the clock."""
+    assert check(session.build(T=1)).engine == "scalar"
+    assert check(session.build(T=1)).states == 10_584
+    growing = check(session.build(), limits=Limits(max_states=20_000, workers=1))
+    assert (growing.engine, growing.states) == ("vector", 20_000)
+
+    impatient = scalar.Patience(most=50)
+    assert scalar.explore_if_small(counters(10, 10).system(), [], Limits(), patience=impatient) is None
+    asked = scalar.explore_if_small(counters(10, 10).system(), [], Limits(max_states=50), patience=impatient)
+    assert asked is not None
+    assert (asked.ending, asked.states) == (Ending.STATES, 50)
+    assert scalar.explore_if_small(counters(10, 10).system(), [], Limits(), patience=scalar.Patience(states=10, edges=20)) is None
 
 
 def test_a_violation_found_before_the_limit_is_a_violation() -> None:

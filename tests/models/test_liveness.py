@@ -245,7 +245,7 @@ class TestHonesty:
         result = check(world, limits=Limits(max_states=10))
 
         assert result.properties[0].verdict is Verdict.UNKNOWN
-        assert "stopped at 11 states" in result.properties[0].reason
+        assert "stopped at 10 states" in result.properties[0].reason
 
     def test_a_bound_that_cut_edges_off_leaves_liveness_unknown(self) -> None:
         world = World("truncated")
