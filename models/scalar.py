@@ -120,7 +120,7 @@ class _Search:
 
     def _forget_edges(self) -> None:
         """Drop what was found on edges of this level: not all of them were looked at, so which finding is the least is not known."""
-        of_edges = {claim.id for claim, *_ in (*self.steps, *self.deadlocks)}
+        of_edges = {step[0].id for step in self.steps} | {end[0].id for end in self.deadlocks}
         self.hits = {name: hits for name, hits in self.hits.items() if name not in of_edges}
         self.failures = [failure for failure in self.failures if failure[0] not in of_edges]
 

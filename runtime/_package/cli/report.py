@@ -13,8 +13,6 @@ from attrs import frozen
 
 from troth.models.check import CheckResult, PropertyResult, Verdict
 from troth.models.exploration import Progress, Reporter
-from troth.models.render.text import text
-from troth.models.tokens import token
 
 COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNKNOWN: "yellow", Verdict.ERROR: "magenta"}
 ORDER = (Verdict.VIOLATED, Verdict.ERROR, Verdict.UNKNOWN, Verdict.HOLDS)
@@ -38,6 +36,8 @@ class Asked:
             words += ["--mutant", self.mutant]
         words += ["--property", claim.property.id]
         if claim.trace is not None:
+            from troth.models.tokens import token  # noqa: PLC0415 - only where there is a trace
+
             words += ["--replay", token(claim.trace)]
         return shlex.join(words)
 
@@ -70,6 +70,8 @@ def world_lines(result: CheckResult, asked: Asked, *, html: bool) -> Iterator[st
     for claim in result.properties:
         yield _property_line(claim, width)
         if claim.trace is not None and claim.verdict is not Verdict.HOLDS:
+            from troth.models.render.text import text  # noqa: PLC0415 - only where there is something to draw
+
             yield ""
             yield indent(text(claim.trace).rstrip("\n"), "  ")
             yield styled(f"  replay: {asked.replay(claim)}", dim=True) + ("" if html else styled("      as a page: --html FILE", dim=True))
