@@ -104,6 +104,8 @@ class StepBehaviour:
         return (self._pair(result, event),)
 
     def _pair(self, pair: Any, event: Any) -> Taken:
+        if type(pair) is tuple and len(pair) == 2 and type(pair[1]) is tuple:
+            return Taken(pair[0], pair[1])
         if not isinstance(pair, tuple) or len(pair) != 2 or isinstance(pair[1], str) or not isinstance(pair[1], Iterable):
             raise WorldError(f"{self.name}: step({event!r}) gave {pair!r}; it must give (new state, effects), a list of those, or None")
         return Taken(pair[0], tuple(pair[1]))

@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 from collections.abc import Hashable
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import attrs
@@ -46,17 +47,21 @@ def alike(one: Any, other: Any) -> bool:
 
     are named tuples; a checker that took one for the other would check another model than the one that was written.
     """
-    if type(one) is not type(other):
-        return False
     if one is other:
         return True
+    if type(one) is not type(other):
+        return False
     if isinstance(one, tuple):
         return all(map(alike, one, other))
-    if attrs.has(type(one)):
-        return all(alike(getattr(one, f.name), getattr(other, f.name)) for f in attrs.fields(type(one)))
-    if dataclasses.is_dataclass(one):
-        return all(alike(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one))
-    return True
+    return all(alike(getattr(one, name), getattr(other, name)) for name in _parts(type(one)))
+
+
+@cache
+def _parts(kind: type) -> tuple[str, ...]:
+    """The fields of an attrs or data class."""
+    if attrs.has(kind):
+        return tuple(f.name for f in attrs.fields(kind))
+    return tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
 
 
 def not_alike(owner: str, one: Any, other: Any) -> NotCanonical:

@@ -13,6 +13,7 @@ symbols are interned, so that after the tabulation a search handles small intege
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import Enum
 from time import perf_counter
@@ -204,7 +205,8 @@ class System:
         self.symbols: list[tuple[int, tuple[int, ...]]] = []
         self.heads: list[int] = []
         self._symbol_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
-        self._resolved: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
+        self._resolved: defaultdict[int, dict[int, tuple[tuple[int, int], ...]]] = defaultdict(dict)
+        """For each symbol: what it becomes, by the local state of its head."""
         self._symbol(NOWHERE, ())
         self.symbols.append((NOWHERE, (NOWHERE,)))
         self.heads.append(NOWHERE)
@@ -298,11 +300,12 @@ class System:
 
     def resolve(self, symbol: int, local: int) -> tuple[tuple[int, int], ...]:
         """What a symbol may become in a local state of its head: pairs (new local state, new symbol)."""
-        found = self._resolved.get((symbol, local))
+        known = self._resolved[symbol]
+        found = known.get(local)
         if found is None:
             found = self._resolve(symbol, local)
             if all(target != NOWHERE for target, _ in found):
-                self._resolved[symbol, local] = found
+                known[local] = found
         return found
 
     def _resolve(self, symbol: int, local: int) -> tuple[tuple[int, int], ...]:
@@ -327,8 +330,20 @@ class System:
         In the order of the actions and of the components' answers, which does not depend on any numbering.
         """
         edges: list[tuple[State, int]] = []
+        heads, resolved = self.heads, self._resolved
         for root in self.labelled_roots if labelled else self.roots:
-            self._follow(state, root, edges, 0)
+            # The first item of an action, here rather than in `_follow`: most actions are blocked by it.
+            head = heads[root]
+            local = state[head]
+            found = resolved[root].get(local)
+            if found is None:
+                found = self.resolve(root, local)
+            for target, after in found:
+                moved = state if target == local else (*state[:head], target, *state[head + 1 :])
+                if heads[after] < 0:
+                    edges.append((moved, after))
+                else:
+                    self._follow(moved, after, edges, 1)
         return edges
 
     def _follow(self, state: State, symbol: int, edges: list[tuple[State, int]], steps: int) -> None:

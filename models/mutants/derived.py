@@ -7,6 +7,7 @@ again. Blocked calls record no rows (they changed nothing), so they are asked on
 from __future__ import annotations
 
 import copy
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping
 
 from attrs import define, frozen
@@ -106,7 +107,8 @@ def derived(world: World, of: Mapping[int, Known], mutant: Mutant) -> Derived:
             tables[index] = _table(base.components[index], one, party, calls[index])
     system.components = tuple(tables)
     # Resolutions are kept for the heads that are still the same components; the others are made again from the calls that were kept.
-    system._resolved = {key: found for key, found in base._resolved.items() if base.heads[key[0]] not in calls}  # noqa: SLF001
+    kept = {symbol: found for symbol, found in base._resolved.items() if base.heads[symbol] not in calls}  # noqa: SLF001
+    system._resolved = defaultdict(dict, kept)  # noqa: SLF001
     made = copy.copy(world)
     made._system = system  # noqa: SLF001
     return Derived(made, calls)
