@@ -43,32 +43,62 @@ def _fields(value: Any, names: list[str]) -> str:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two equal values are made of the same classes all through. Python holds ``True == 1`` and ``Put(3) == Take(3)``, if both
+    """Whether two equal values are the same all through, in class and in text. Python holds ``True == 1``, ``0.0 == -0.0`` and
 
-    are named tuples; a checker that took one for the other would check another model than the one that was written.
+    ``Put(3) == Take(3)``, if both are named tuples, and ``frozenset({1}) == frozenset({True})``; a checker that took one for the other
+    would check another model than the one that was written. What has no canonical text is like nothing but itself.
     """
     if one is other:
         return True
-    if type(one) is not type(other):
+    kind: Any = type(one)
+    if kind is not type(other):
         return False
     if isinstance(one, tuple):
-        return all(map(alike, one, other))
-    return all(alike(getattr(one, name), getattr(other, name)) for name in _parts(type(one)))
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, frozenset):
+        same = {part: part for part in other}
+        return len(one) == len(other) and all(part in same and alike(part, same[part]) for part in one)
+    if (names := _parts(kind)) is not None:
+        return all(alike(getattr(one, name), getattr(other, name)) for name in names)
+    return isinstance(one, LEAVES) and repr(one) == repr(other)
+
+
+LEAVES = (Enum, bool, int, float, str, bytes, type(None), type)
+"""Values without parts that have a canonical text."""
+_PLAIN = frozenset({bool, int, str, bytes, type(None)})
+
+
+def admit(value: Any) -> None:
+    """Raises ``NotCanonical`` unless ``value`` has a canonical text, and for NaN, which is not equal to itself."""
+    kind: Any = type(value)
+    if kind in _PLAIN:
+        return
+    if isinstance(value, tuple | frozenset):
+        for part in value:
+            admit(part)
+    elif isinstance(value, LEAVES):
+        if value != value:  # noqa: PLR0124
+            raise NotCanonical("a NaN is equal to nothing, so states with it are never seen again; keep another value")
+    elif (names := _parts(kind)) is not None:
+        for name in names:
+            admit(getattr(value, name))
+    else:
+        spelled(value)
 
 
 @cache
-def _parts(kind: type) -> tuple[str, ...]:
-    """The fields of an attrs or data class."""
+def _parts(kind: type) -> tuple[str, ...] | None:
+    """The fields of an attrs or data class, also those that are left out of comparisons."""
     if attrs.has(kind):
         return tuple(f.name for f in attrs.fields(kind))
-    return tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
+    return tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
 
 def not_alike(owner: str, one: Any, other: Any) -> NotCanonical:
     """What to raise where two equal values are not ``alike``."""
     return NotCanonical(
         f"{owner}: {one!r} ({type(one).__name__}) and {other!r} ({type(other).__name__}) are equal to Python, so one would be taken for "
-        "the other; use frozen attrs classes or enums rather than named tuples, and not both True and 1"
+        "the other; use frozen attrs classes or enums rather than named tuples, compare all their fields, and not both True and 1"
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from troth.models.canonical import by_text, spelled
+from troth.models.canonical import alike, by_text, spelled
 from troth.models.errors import WorldError
 from troth.models.parties import Push
 from troth.models.system import Component, Outcome
@@ -136,7 +136,7 @@ class LinkComponent(Component):
             if deliver and local.status is Status.CLOSING:
                 return (Outcome(LinkLocal(Status.DOWN), ((self.target, LinkLost(self.arrives_as)),), variant="closed"),)
             return ()
-        places = [0] if self.ordered else [i for i, m in enumerate(local.messages) if i == 0 or m != local.messages[i - 1]]
+        places = [0] if self.ordered else _firsts(local.messages)
         found = []
         for place in places:
             message = self._message(local.messages[place])
@@ -148,7 +148,7 @@ class LinkComponent(Component):
     def _duplicate(self, local: LinkLocal) -> tuple[Outcome, ...]:
         if not local.messages or (len(local.messages) >= self.capacity and self.full is Full.BLOCKS):
             return ()
-        distinct = local.messages[:1] if self.ordered else tuple(dict.fromkeys(local.messages))
+        distinct = local.messages[:1] if self.ordered else tuple(local.messages[i] for i in _firsts(local.messages))
         if len(local.messages) >= self.capacity:
             # One for each copy that there is no room for, as there is one edge for each that there is.
             full = Outcome(local, note=f"{self.name} is full", truncated=True)
@@ -192,6 +192,11 @@ class LinkComponent(Component):
             raise TypeError(f"{state!r} is not a link's state")
         text = "[" + ", ".join(spelled(m) for m in state.messages) + "]"
         return text if state.status is Status.UP else f"{state.status.value} {text}"
+
+
+def _firsts(messages: tuple[Hashable, ...]) -> list[int]:
+    """The places of the messages that are not like one before them."""
+    return [i for i, m in enumerate(messages) if not any(m == other and alike(m, other) for other in messages[:i])]
 
 
 class BudgetOp(Enum):

@@ -21,8 +21,8 @@ from typing import NamedTuple, TypeAlias
 
 from attrs import frozen
 
-from troth.models.canonical import alike, digest, not_alike, spelled
-from troth.models.errors import ComponentFailed, NotDeterministic, WorldError
+from troth.models.canonical import admit, alike, digest, not_alike, spelled
+from troth.models.errors import ComponentFailed, NotCanonical, NotDeterministic, WorldError
 from troth.models.steadiness import compare, told
 
 State: TypeAlias = tuple[int, ...]
@@ -162,11 +162,18 @@ class Tabulated:
         if found is None:
             if self.frozen:
                 return NOWHERE
+            self._admit(state)
             found = self.numbers[state] = len(self.states)
             self.states.append(state)
         elif not alike(known := self.states[found], state):
             raise not_alike(self.component.name, known, state)
         return found
+
+    def _admit(self, state: Hashable) -> None:
+        try:
+            admit(state)
+        except NotCanonical as error:
+            raise NotCanonical(f"{self.component.name}: {error}") from error
 
     def observed(self, local: int) -> Mapping[str, bool | int]:
         """The observations of local state number ``local``."""
