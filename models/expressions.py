@@ -32,6 +32,9 @@ OPERATORS: Final[dict[str, Callable[..., Any]]] = {
     "-": operator.sub,
 }
 BOOLEAN: Final = frozenset({"&", "|", "^", "~"})
+ARITHMETIC: Final = frozenset({"+", "-"})
+LARGEST: Final = 1 << 53
+"""The largest number, either side of 0, that a property may see or compute: both engines count alike up to it, with room to spare."""
 
 
 class Expr:
@@ -118,7 +121,7 @@ def lift(value: object) -> Expr:
     if isinstance(value, Expr):
         return value
     if isinstance(value, bool | int):
-        return Const(value)
+        return Const(_in_range(value, "a property says"))
     raise WorldError(f"{value!r} cannot be part of a property; observations are bools and ints, so compare with one of those")
 
 
@@ -177,7 +180,7 @@ class Leaf(Expr):
         found = self.of(system, local)
         if not isinstance(found, bool | int):
             raise WorldError(f"{self.text} gave {found!r} ({type(found).__name__}); an observation must be a bool or an int")
-        return found
+        return _in_range(found, f"{self.text} gave")
 
     def compiled(self, system: System) -> Evaluator:
         memo: dict[int, Value] = {}
@@ -227,7 +230,12 @@ class Op(Expr):
             return lambda state, after: _both(boolean(first(state, after), self), boolean(second(state, after), self))
         if self.name == "|":
             return lambda state, after: _either(boolean(first(state, after), self), boolean(second(state, after), self))
+        if self.name == "^":
+            return lambda state, after: boolean(first(state, after), self) is not boolean(second(state, after), self)
         apply = OPERATORS[self.name]
+        if self.name in ARITHMETIC:
+            text = str(self)
+            return lambda state, after: _in_range(apply(first(state, after), second(state, after)), f"`{text}` gave")
         result: Evaluator = lambda state, after: apply(first(state, after), second(state, after))  # noqa: E731
         return result
 
@@ -289,7 +297,7 @@ class Joint(Expr):
         found = self.fn(*(view(system, local) for view, local in zip(self.views, locals_, strict=True)))
         if not isinstance(found, bool | int):
             raise WorldError(f"{self.text} gave {found!r} ({type(found).__name__}); it must give a bool or an int")
-        return found
+        return _in_range(found, f"{self.text} gave")
 
     def compiled(self, system: System) -> Evaluator:
         memo: dict[tuple[int, ...], Value] = {}
@@ -304,6 +312,14 @@ class Joint(Expr):
             return found
 
         return evaluate
+
+
+def _in_range(value: Value, what: str) -> Value:
+    if not -LARGEST <= value <= LARGEST:
+        raise WorldError(
+            f"{what} {value}; numbers in properties go from -2**53 to 2**53, so let it be observed modulo something, or capped"
+        )
+    return value
 
 
 def _both(left: bool, right: bool) -> bool:

@@ -3,7 +3,7 @@
 An expression becomes a tree of nodes. Whatever one component decides is one table, filled on demand with the plain evaluator; what a
 ``Joint`` decides is one table over the joint local states; the rest is numpy on whole columns. An entry that cannot be evaluated, or
 is a number where a bool is needed, is marked, and every state that has it is a failure: nothing is skipped by short circuits, here or
-in the plain engine.
+in the plain engine. Numbers are at most ``LARGEST``, sums too, so that nothing wraps.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from troth.models.expressions import BOOLEAN, Const, Expr, Implies, Joint, Leaf, Op
+from troth.models.expressions import ARITHMETIC, BOOLEAN, LARGEST, Const, Expr, Implies, Joint, Leaf, Op
 from troth.models.system import State, System
 from troth.models.vector.layout import Ints, Layout, Words, taken
 
 UNKNOWN = -(1 << 62)
 FAILED = UNKNOWN + 1
+"""Both are beyond ``LARGEST``: no value is mistaken for them."""
 DENSE_BITS = 20
+KEY_BITS = 63
+"""Bits of a joint key that fit a word without touching its sign."""
 
 Mask = NDArray[np.bool_]
 
@@ -55,14 +58,18 @@ class Node(Protocol):
 
 
 class ConstNode:
-    """The same value everywhere."""
+    """The same value everywhere; a failure everywhere if it is a number where a bool is needed."""
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    def __init__(self, value: bool | int, *, as_bool: bool) -> None:
+        self.fails = as_bool and type(value) is not bool
+        self.value = bool(value) if as_bool else int(value)
 
     def values(self, columns: Columns) -> Any:
-        """The value, broadcast by numpy."""
-        return np.full(len(columns.sides[0][0]), self.value)
+        """The value, one a row."""
+        size = len(columns.sides[0][0])
+        if self.fails:
+            columns.fail(np.ones(size, np.bool_))
+        return np.full(size, self.value)
 
 
 class TableNode:
@@ -79,13 +86,18 @@ class TableNode:
         self.known: dict[tuple[int, ...], int] = {}
 
     def _keys(self, columns: Columns) -> Ints:
-        key: Ints | None = None
+        """A number a row, equal where the joint local states are. Up to ``KEY_BITS`` it spells them; beyond, it only tells them apart."""
+        whole: Ints | None = None
+        key = np.zeros(len(columns.sides[0][0]), np.int64)
         place = 0
         for component, width in zip(self.components, self.width, strict=True):
-            column = columns.column(component, self.side)
-            key = column << place if key is None else key | column << place
+            if place + width > KEY_BITS:
+                whole, key, place = _numbered_pairs(whole, key), np.zeros_like(key), 0
+            if place + width > KEY_BITS:
+                raise AssertionError(f"a component whose numbers take {width} bits")
+            key |= columns.column(component, self.side) << place
             place += width
-        return np.zeros(len(columns.sides[0][0]), np.int64) if key is None else key
+        return key if whole is None else _numbered_pairs(whole, key)
 
     def _sized(self) -> None:
         """Make the table as large as the components are now."""
@@ -116,8 +128,9 @@ class TableNode:
                     self.table[key] = self._value(key)
                 found = np.take(self.table, keys)
         else:
-            distinct, back = np.unique(keys, return_inverse=True)
-            found = np.array([self._value(key) for key in distinct.tolist()], np.int64)[back]
+            _, first, back = np.unique(keys, return_index=True, return_inverse=True)
+            joint = [np.take(columns.column(component, self.side), first).tolist() for component in self.components]
+            found = np.array([self._looked_up(locals_) for locals_ in zip(*joint, strict=True)], np.int64)[back]
         if found.min(initial=0) == FAILED:
             failed = found == FAILED
             columns.fail(failed)
@@ -129,9 +142,12 @@ class TableNode:
         for width in self.width:
             locals_.append(key & (1 << width) - 1)
             key >>= width
-        found = self.known.get(tuple(locals_))
+        return self._looked_up(tuple(locals_))
+
+    def _looked_up(self, locals_: tuple[int, ...]) -> int:
+        found = self.known.get(locals_)
         if found is None:
-            found = self.known[tuple(locals_)] = self._evaluated(locals_)
+            found = self.known[locals_] = self._evaluated(locals_)
         return found
 
     def _evaluated(self, locals_: Sequence[int]) -> int:
@@ -141,7 +157,17 @@ class TableNode:
             return FAILED
         if self.as_bool and type(value) is not bool:
             return FAILED
-        return int(value)
+        return int(value) if abs(value) <= LARGEST else FAILED
+
+
+def _numbered_pairs(left: Ints | None, right: Ints) -> Ints:
+    """A number for each pair, equal where the pairs are: below the square of the number of rows, which is far below the sign bit."""
+    numbers: Ints = np.unique(right, return_inverse=True)[1].astype(np.int64)
+    if left is None:
+        return numbers
+    # ``left`` is numbered again, so that many words do not multiply up.
+    numbers += np.unique(left, return_inverse=True)[1].astype(np.int64) * (int(numbers.max(initial=0)) + 1)
+    return numbers
 
 
 class OpNode:
@@ -154,6 +180,25 @@ class OpNode:
     def values(self, columns: Columns) -> Any:
         """Both sides are always evaluated."""
         return self.apply(*(arg.values(columns) for arg in self.args))
+
+
+class SumNode(OpNode):
+    """``+`` or ``-``: always a number (numpy would add two bools to a bool), and a failure where it is too large, or a bool is needed."""
+
+    def __init__(self, name: str, args: Sequence[Node], *, as_bool: bool) -> None:
+        super().__init__(name, args)
+        self.as_bool = as_bool
+
+    def values(self, columns: Columns) -> Any:
+        """Both operands are at most ``LARGEST``, so this does not wrap."""
+        found = self.apply(*(np.asarray(arg.values(columns), np.int64) for arg in self.args))
+        failed = np.abs(found) > LARGEST
+        if self.as_bool:
+            failed[:] = True
+        if failed.any():
+            columns.fail(failed)
+            found = np.where(failed, 0, found)
+        return found != 0 if self.as_bool else found
 
 
 UFUNCS: dict[str, Callable[..., Any]] = {
@@ -175,11 +220,13 @@ UFUNCS: dict[str, Callable[..., Any]] = {
 def compiled(expr: Expr, system: System, *, as_bool: bool = True) -> Node:
     """The node of an expression."""
     if isinstance(expr, Const):
-        return ConstNode(bool(expr.value) if as_bool else int(expr.value))
+        return ConstNode(expr.value, as_bool=as_bool)
     if isinstance(expr, Leaf | Joint) or (len(expr.components) == 1 and _sided(expr) is not None):
         return _tabled(expr, system, as_bool=as_bool)
     if isinstance(expr, Implies):
         return OpNode("|", [OpNode("~", [compiled(expr.left, system)]), compiled(expr.right, system)])
+    if isinstance(expr, Op) and expr.name in ARITHMETIC:
+        return SumNode(expr.name, [compiled(arg, system, as_bool=False) for arg in expr.args], as_bool=as_bool)
     if isinstance(expr, Op):
         inner = expr.name in BOOLEAN
         return OpNode(expr.name, [compiled(arg, system, as_bool=inner) for arg in expr.args])
