@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
 from attrs import frozen
@@ -11,6 +11,7 @@ from troth.models.expressions import Expr, Joint, Leaf, Value, looked_at, observ
 from troth.models.links import LinkComponent
 from troth.models.parties import Mode, PartyComponent, PartyLocal
 from troth.models.system import Component, System
+from troth.spec.core import RefusalKind
 
 
 @frozen(eq=False)
@@ -66,8 +67,16 @@ class PartyHandle(Handle):
 
     @property
     def has_refused(self) -> Leaf:
-        """True once it refused what ``never_refused`` watches for."""
-        return looked_at(self.index, self.name, lambda s: isinstance(s, PartyLocal) and s.mode is Mode.REFUSED, f"{self.name}.has_refused")
+        """True once it refused what some ``never_refused`` watches for."""
+        return looked_at(self.index, self.name, lambda s: isinstance(s, PartyLocal) and bool(s.refused), f"{self.name}.has_refused")
+
+    def has_refused_as(self, kinds: Collection[RefusalKind]) -> Leaf:
+        """True once it refused for one of these reasons, which some ``never_refused`` must watch for."""
+
+        def refused(local: Hashable) -> bool:
+            return isinstance(local, PartyLocal) and any(kind in kinds for kind in local.refused)
+
+        return looked_at(self.index, self.name, refused, f"{self.name}.has_refused({', '.join(k.name.lower() for k in kinds)})")
 
     def has_timer(self, timer: str, key: Hashable = None) -> Leaf:
         """True while the timer ``(timer, key)`` is armed."""

@@ -7,6 +7,10 @@ still come. In a timed world a timer fires when its ticks are used up and before
 
 A crash loses the state but for what ``keeps`` says, and may fall between any two effects of a step: then the effects before it are
 performed and the others are not.
+
+A party that refuses an event stays up, as it was: that is what a refusal is. Where a property ``never_refused`` looks at the kind of
+the refusal, the local state remembers it from then on, across crashes too. The memory has no influence on what happens: a world goes
+through the same steps with such a property and without it, so that no other property can hold only because of it.
 """
 
 from __future__ import annotations
@@ -29,8 +33,6 @@ class Mode(Enum):
 
     UP = "up"
     DOWN = "down"
-    REFUSED = "refused"
-    """It refused what ``never_refused`` says it must never have to refuse. Nothing happens to it any more."""
 
 
 class PartyOp(Enum):
@@ -58,6 +60,34 @@ class PartyLocal(NamedTuple):
     mode: Mode
     state: Hashable
     timers: tuple[Timer, ...] = ()
+
+    @property
+    def refused(self) -> tuple[RefusalKind, ...]:
+        """What it refused so far, of the kinds that some property ``never_refused`` looks at; in the order of their names."""
+        return ()
+
+
+class RefusedLocal(PartyLocal):
+    """The local state of a party that refused. Most never do, so it is this one that is longer."""
+
+    __slots__ = ()
+
+    def __new__(cls, mode: Mode, state: Hashable, timers: tuple[Timer, ...], refused: tuple[RefusalKind, ...]) -> RefusedLocal:
+        """The refusals come after the other parts."""
+        return tuple.__new__(cls, (mode, state, timers, refused))
+
+    @property
+    def refused(self) -> tuple[RefusalKind, ...]:
+        """The last part."""
+        last: Any = tuple(self)[3]
+        return tuple(last)
+
+    def _replace(self, /, **parts: Any) -> RefusedLocal:
+        return RefusedLocal(*PartyLocal(*self[:3])._replace(**parts), self.refused)
+
+
+def _local(mode: Mode, state: Hashable, timers: tuple[Timer, ...], refused: tuple[RefusalKind, ...]) -> PartyLocal:
+    return RefusedLocal(mode, state, timers, refused) if refused else PartyLocal(mode, state, timers)
 
 
 Router = Callable[[Any], tuple[Item, ...]]
@@ -116,19 +146,24 @@ class PartyComponent(Component):
         return tuple(outcome for index, one in enumerate(taken) for outcome in self._outcomes(local, one, index))
 
     def _outcomes(self, local: PartyLocal, taken: Taken, variant: Hashable) -> list[Outcome]:
-        mode = Mode.REFUSED if taken.refused in self.never_refuses else Mode.UP
+        refused = local.refused if taken.refused is None else self._refusals(local.refused, taken.refused)
         if not taken.effects:  # most steps of most parties, and this is where the checker spends its time
-            return [Outcome(PartyLocal(mode, taken.state, local.timers), (), variant, taken.rows, taken.guards, taken.note)]
+            return [Outcome(_local(Mode.UP, taken.state, local.timers, refused), (), variant, taken.rows, taken.guards, taken.note)]
         timers = self._retimed(local.timers, taken.effects)
         sent = [e for e in taken.effects if not isinstance(e, SetTimer | CancelTimer)]
-        after = PartyLocal(mode, taken.state, timers)
+        after = _local(Mode.UP, taken.state, timers, refused)
         found = [Outcome(after, self._items(sent), variant, taken.rows, taken.guards, taken.note)]
         if self.crash is not None and self.crash.within_steps:
             for count in range(len(sent)):
                 emits = (self.crash.spend, *self._items(sent[:count]), *self.crash.cuts)
                 note = f"{self.name} crashes after {count} of {len(sent)} effects"
-                found.append(Outcome(self._down(taken.state), emits, ("crash", count, variant), taken.rows, taken.guards, note))
+                found.append(Outcome(self._down(taken.state, refused), emits, ("crash", count, variant), taken.rows, taken.guards, note))
         return found
+
+    def _refusals(self, before: tuple[RefusalKind, ...], kind: RefusalKind) -> tuple[RefusalKind, ...]:
+        if kind not in self.never_refuses or kind in before:
+            return before
+        return tuple(sorted((*before, kind), key=lambda k: k.name))
 
     def _items(self, effects: Sequence[Any]) -> tuple[Item, ...]:
         items: list[Item] = []
@@ -172,7 +207,7 @@ class PartyComponent(Component):
         for timer in local.timers:
             if timer.left > 0:
                 continue
-            rest = PartyLocal(local.mode, local.state, tuple(t for t in local.timers if t is not timer))
+            rest = local._replace(timers=tuple(t for t in local.timers if t is not timer))
             named = ("stale" if timer.stale else "timer", timer.timer, timer.key)
             taken = self.behaviour.take(rest.state, TimerFired(timer.timer, timer.key, timer.generation))  # type: ignore[arg-type]
             for index, one in enumerate(taken or ()):
@@ -188,19 +223,19 @@ class PartyComponent(Component):
 
     # -- crashes -------------------------------------------------------------------------------------------------------
 
-    def _down(self, state: Hashable) -> PartyLocal:
+    def _down(self, state: Hashable, refused: tuple[RefusalKind, ...]) -> PartyLocal:
         keeps = self.crash.keeps if self.crash else None
-        return PartyLocal(Mode.DOWN, keeps(state) if keeps else None)
+        return _local(Mode.DOWN, keeps(state) if keeps else None, (), refused)
 
     def _crashed(self, local: PartyLocal) -> tuple[Outcome, ...]:
         if local.mode is not Mode.UP or self.crash is None:
             return ()
-        return (Outcome(self._down(local.state), (self.crash.spend, *self.crash.cuts)),)
+        return (Outcome(self._down(local.state, local.refused), (self.crash.spend, *self.crash.cuts)),)
 
     def _restarted(self, local: PartyLocal) -> tuple[Outcome, ...]:
         if local.mode is not Mode.DOWN or self.crash is None:
             return ()
-        return (Outcome(PartyLocal(Mode.UP, self._fresh(local.state)), self.crash.opens),)
+        return (Outcome(_local(Mode.UP, self._fresh(local.state), (), local.refused), self.crash.opens),)
 
     def _fresh(self, kept: Hashable) -> Hashable:
         restarts = self.crash.restarts if self.crash else None
@@ -224,6 +259,8 @@ class PartyComponent(Component):
         parts.append(spelled(state.state))
         if state.timers:
             parts.append("timers " + " ".join(timer_text(t) for t in state.timers))
+        if state.refused:
+            parts.append("has refused: " + " ".join(kind.name.lower() for kind in state.refused))
         return " ".join(parts)
 
 

@@ -276,9 +276,16 @@ class World:
         party: PartyHandle,
         kinds: Sequence[RefusalKind] = (RefusalKind.VIOLATION, RefusalKind.DRIVER),
     ) -> None:
-        """``party`` never refuses an event for one of these reasons: with honest peers and a sound driver it must not."""
-        party.party.never_refuses = frozenset(kinds)
-        self._property(id, statement, PropertyKind.ALWAYS, ~party.has_refused)
+        """``party`` never refuses an event for one of these reasons: with honest peers and a sound driver it must not.
+
+        A party that refused goes on as it was, so other properties see the same runs with this one and without it. What it refused is
+        remembered in its local state, which for ``step`` is a change of the party.
+        """
+        reasons = tuple(dict.fromkeys(kinds))
+        if not reasons or not all(isinstance(kind, RefusalKind) for kind in reasons):
+            raise WorldError(f"property {id}: kinds={kinds!r}; give one or more of {', '.join(str(kind) for kind in RefusalKind)}")
+        self._property(id, statement, PropertyKind.ALWAYS, ~party.has_refused_as(reasons))
+        party.party.never_refuses = frozenset(party.party.never_refuses) | frozenset(reasons)
 
     def always_eventually(self, id: str, statement: str, expr: Expr, *, fair: Iterable[FairSelector] = ()) -> None:  # noqa: A002
         """On every fair run, ``expr`` is true again and again."""
