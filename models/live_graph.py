@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from troth.models.exploration import Progress, Reporter, Ticker
 from troth.models.expressions import Expr
 from troth.models.fairness import Demands, Turns
+from troth.models.places import place_of, said
 from troth.models.system import DONE, TRUNCATED, State, System
 
 Marks: TypeAlias = Any
@@ -24,10 +25,12 @@ Levels: TypeAlias = Any
 class Raised(Exception):
     """An expression could not be evaluated at ``node``."""
 
-    def __init__(self, node: int, message: str) -> None:
+    def __init__(self, node: int, message: str, *, placed: bool = False) -> None:
+        """``placed``: the message says where in the user's code it was."""
         super().__init__(message)
         self.node = node
         self.message = message
+        self.placed = placed
 
 
 class Reach(NamedTuple):
@@ -288,7 +291,7 @@ def failure(graph: LiveGraph, expr: Expr, nodes: Sequence[int]) -> Raised:
     try:
         value = expr.compiled(graph.system)(state, state)
     except Exception as error:
-        return Raised(node, f"{type(error).__name__}: {error}")
+        return Raised(node, said(error, ""), placed=bool(place_of(error)))
     return Raised(node, f"`{expr}` gave {value!r}, not a bool")
 
 

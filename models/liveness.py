@@ -120,7 +120,8 @@ def _decided(graph: LiveGraph, claim: Property, phases: Phases) -> PropertyResul
         vacuous = _vacuous(graph, claim)
     except Raised as error:
         trace = trace_along(graph.system, [graph.state(node) for node in way_to(graph, error.node)])
-        return PropertyResult(claim, Verdict.ERROR, trace, error.message)
+        place = "" if error.placed or not claim.declared else f"{claim.declared}: "
+        return PropertyResult(claim, Verdict.ERROR, trace, place + error.message)
     phases.enter(f"components of {claim.id}", _count(outside))
     demands = graph.turns.demands(claim)
     regions = graph.regions(outside, demands)

@@ -53,6 +53,13 @@ class Property:
     expr: Expr
     then: Expr | None = None
     fair: tuple[Fairness, ...] = field(default=())
+    declared: str = ""
+    """Where: ``file:line``."""
+
+    def not_a_bool(self, value: object) -> str:
+        """What to say of a value that is neither true nor false."""
+        place = f"{self.declared}: " if self.declared else ""
+        return f"{place}`{self.expr}` gave {value!r}, not a bool"
 
 
 deliver = ActionKind.DELIVER

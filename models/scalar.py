@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from troth.models.exploration import Ending, Exploration, Failure, Finding, Limits, Reporter, Ticker, of_kind, questions
 from troth.models.expressions import Evaluator
+from troth.models.places import said
 from troth.models.properties import Property, PropertyKind
 from troth.models.symmetry import Symmetry
 from troth.models.system import TRUNCATED, State, System
@@ -134,10 +135,10 @@ class _Search:
         try:
             value = evaluate(state, after)
         except Exception as error:
-            self._fail(claim, f"{type(error).__name__}: {error}", state)
+            self._fail(claim, said(error, claim.declared), state)
             return None
         if type(value) is not bool:
-            self._fail(claim, f"`{claim.expr}` gave {value!r}, not a bool", state)
+            self._fail(claim, claim.not_a_bool(value), state)
             return None
         return value
 

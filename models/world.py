@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from attrs import evolve
+
 from troth.models.behaviours import Behaviour, CoreBehaviour, Observe, StepBehaviour, TransitionsBehaviour
 from troth.models.closing import Closing, Crashing, LinkPlan
 from troth.models.errors import WorldError
@@ -20,6 +22,7 @@ from troth.models.expressions import Const, Expr, Value, lift
 from troth.models.handles import ActionHandle, Handle, LinkHandle, PartyHandle
 from troth.models.links import BudgetComponent, Full, LinkComponent, StopwatchComponent
 from troth.models.parties import PartyComponent
+from troth.models.places import caller
 from troth.models.properties import Fairness, Property, PropertyKind
 from troth.models.system import ActionKind, Component, System
 from troth.spec.core import Called, Core, RefusalKind
@@ -247,7 +250,7 @@ class World:
         condition = lift(expr)
         if condition.primed and kind is not PropertyKind.STEP:
             raise WorldError(f"property {id}: `.next` is for step properties; use world.step")
-        self.properties.append(Property(id, statement, kind, condition, then))
+        self.properties.append(Property(id, statement, kind, condition, then, declared=caller()))
 
     def always(self, id: str, statement: str, expr: Expr | Value) -> None:  # noqa: A002
         """True in every reachable state."""
@@ -352,7 +355,7 @@ class World:
 
     def _resolved(self, claim: Property) -> Property:
         fair = tuple(self._fairness(claim.id, selector) for selector in self._fair.get(claim.id, ()))
-        return Property(claim.id, claim.statement, claim.kind, claim.expr, claim.then, fair)
+        return evolve(claim, fair=fair)
 
     def _fairness(self, id: str, selector: FairSelector) -> Fairness:  # noqa: A002
         is_strong = isinstance(selector, Strong)

@@ -5,15 +5,16 @@ The page has no times in it: the same check gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 
 from attrs import frozen
 
 from troth.models.check import CheckResult, PropertyResult, Verdict
 from troth.models.render.drawing import svg
-from troth.models.render.story import story
+from troth.models.render.story import Story, story
 from troth.models.render.text import told
+from troth.models.trace import Trace
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2433; --soft: #5d6880; --paper: #ffffff; --band: #f3f5f9; --line: #c5ccda; --blue: #2457c5;
@@ -59,10 +60,24 @@ def page(results: Sequence[Shown]) -> str:
     violated = sum(p.verdict is Verdict.VIOLATED for shown in results for p in shown.result.properties)
     worlds = ", ".join(shown.result.world for shown in results)
     title = f"troth check: {worlds}"
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title><style>{STYLE}</style>'
     parts = [f"<h1>{escape(title)}</h1>", f'<p class="soft">{_sum(results, violated)}</p>']
     for place, shown in enumerate(results):
         parts += _world(shown, place)
+    return _whole(title, parts)
+
+
+def page_of_run(world: str, bounds: Mapping[str, int], trace: Trace, shows: Sequence[PropertyResult], replay: str) -> str:
+    """A page with one run, and what it shows of the properties. Of other runs it says nothing."""
+    title = f"troth check: one run of {world}"
+    of = story(trace)
+    parts = [f"<h1>{escape(title)}</h1>", f'<p class="soft">Bounds: {_bounds(bounds)}. {_length(of)}.</p>', *_table(shows, "")]
+    if not shows:
+        parts.append("<p>It violates nothing that was asked; of other runs it says nothing.</p>")
+    return _whole(title, [*parts, *_drawn(of, f"one run of {world}", replay)])
+
+
+def _whole(title: str, parts: Sequence[str]) -> str:
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title><style>{STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n' + "\n".join(parts) + "\n</body></html>\n"
 
 
@@ -74,22 +89,33 @@ def _sum(results: Sequence[Shown], violated: int) -> str:
 def _world(shown: Shown, place: int) -> Iterator[str]:
     result = shown.result
     yield f'<h2 id="w{place}">{escape(result.world)} {_verdict(result.verdict)}</h2>'
-    bounds = ", ".join(f"{name} = {number}" for name, number in result.bounds.items()) or "none"
     cut = f", {result.truncated:,} edges cut off" if result.truncated else ""
-    yield f'<p class="soft">Bounds: {escape(bounds)}. {result.states:,} states, {result.edges:,} edges, depth {result.depth}{cut}.</p>'
+    counts = f"{result.states:,} states, {result.edges:,} edges, depth {result.depth}{cut}"
+    yield f'<p class="soft">Bounds: {_bounds(result.bounds)}. {counts}.</p>'
     if result.reason:
         yield f'<p class="unknown">{escape(result.reason)}</p>'
-    yield "<table><tr><th>Property</th><th>Verdict</th><th>Statement</th></tr>"
+    yield from _table(result.properties, f"w{place}")
     for claim in result.properties:
-        anchor = f"w{place}-{escape(claim.property.id)}"
-        name = f'<a href="#{anchor}">{escape(claim.property.id)}</a>' if claim.trace else escape(claim.property.id)
+        if claim.trace is not None:
+            yield from _trace(shown, claim, place)
+
+
+def _bounds(bounds: Mapping[str, int]) -> str:
+    return escape(", ".join(f"{name} = {number}" for name, number in bounds.items()) or "none")
+
+
+def _table(claims: Sequence[PropertyResult], anchors: str) -> Iterator[str]:
+    """Properties, each with a link to its trace where that is drawn apart."""
+    if not claims:
+        return
+    yield "<table><tr><th>Property</th><th>Verdict</th><th>Statement</th></tr>"
+    for claim in claims:
+        anchor = f"{anchors}-{escape(claim.property.id)}"
+        name = f'<a href="#{anchor}">{escape(claim.property.id)}</a>' if claim.trace and anchors else escape(claim.property.id)
         note = " <em>(vacuous: what it speaks of never happens)</em>" if claim.vacuous else ""
         reason = f'<br><span class="soft">{escape(claim.reason)}</span>' if claim.reason else ""
         yield f"<tr><td>{name}</td><td>{_verdict(claim.verdict)}</td><td>{escape(claim.property.statement)}{note}{reason}</td></tr>"
     yield "</table>"
-    for claim in result.properties:
-        if claim.trace is not None:
-            yield from _trace(shown, claim, place)
 
 
 def _trace(shown: Shown, claim: PropertyResult, place: int) -> Iterator[str]:
@@ -99,16 +125,24 @@ def _trace(shown: Shown, claim: PropertyResult, place: int) -> Iterator[str]:
     of = story(trace)
     witness = claim.verdict is Verdict.HOLDS
     what = "a witness" if witness else "a counterexample" if claim.verdict is Verdict.VIOLATED else "where it cannot be evaluated"
+    yield f'<h3 id="w{place}-{escape(claim.property.id)}">{escape(claim.property.id)} {_verdict(claim.verdict)}</h3>'
+    yield f"<p>{escape(claim.property.statement)}. <span class='soft'>Here is {what} of {_length(of)}.</span></p>"
+    yield from _drawn(of, f"{what} of {claim.property.id}", shown.replay(claim))
+
+
+def _length(of: Story) -> str:
     lasso = f", the last {len(of.steps) - of.loop} of them for ever" if of.loop is not None else ""
     lasso = ", after which nothing need happen, for ever" if of.stands_still else lasso
-    yield f'<h3 id="w{place}-{escape(claim.property.id)}">{escape(claim.property.id)} {_verdict(claim.verdict)}</h3>'
-    steps = "1 step" if len(of.steps) == 1 else f"{len(of.steps)} steps"
-    yield f"<p>{escape(claim.property.statement)}. <span class='soft'>Here is {what} of {steps}{lasso}.</span></p>"
+    return ("1 step" if len(of.steps) == 1 else f"{len(of.steps)} steps") + lasso
+
+
+def _drawn(of: Story, what: str, replay: str) -> Iterator[str]:
+    """A run as a drawing, as text, and as the line that shows it again."""
     if of.steps:
-        yield f'<div class="picture">{svg(of, f"{what} of {claim.property.id}")}</div>'
+        yield f'<div class="picture">{svg(of, what)}</div>'
     opened = "" if of.steps else " open"
     yield f"<details{opened}><summary>as text</summary><pre>{escape(told(of))}</pre></details>"
-    yield f"<p>Replay: <code>{escape(shown.replay(claim))}</code></p>"
+    yield f"<p>Replay: <code>{escape(replay)}</code></p>"
 
 
 def _verdict(verdict: Verdict) -> str:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from troth.models.exploration import Ending, Exploration, Failure, Finding, of_kind, questions
 from troth.models.expressions import Expr
+from troth.models.places import said
 from troth.models.properties import Property, PropertyKind
 from troth.models.system import State, System
 from troth.models.vector.layout import Ints, Layout, Words, taken
@@ -121,8 +122,8 @@ class Watch:
         try:
             value = expr.compiled(self.system)(state, after or state)
         except Exception as error:
-            return f"{type(error).__name__}: {error}"
-        return f"`{kept.expr}` gave {value!r}, not a bool"
+            return said(error, kept.declared)
+        return kept.not_a_bool(value)
 
     def merge(self, other: Hits, failures: Hits) -> None:
         """Take in what another worker found at this level."""

@@ -203,6 +203,48 @@ def test_a_party_that_cannot_step_is_an_error_and_never_a_verdict(capsys: pytest
     assert says in data["worlds"][0]["reason"]
 
 
+CANNOT = """
+    @blueprint("m")
+    def mine(bounds):
+        world = World("m")
+        a = world.party("a", lambda s, e: ((s + 1) % 4, []), initial=0, observe={"n": lambda s: s})
+        world.may(a, "go")
+        world.always("P", "it can be divided by", a.where(
+            lambda s: 6 // (2 - s) > 0))
+        world.always("Q", "a number where a bool is needed", a.n)
+        world.leads_to("L", "it can be told in the end", a.n == 3,
+            a.where(lambda s: 6 // (2 - s) > 1))
+        return world
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "says"),
+    [
+        ("P", "mine.py:9: ZeroDivisionError: integer division or modulo by zero"),
+        ("Q", "mine.py:10: `a.n` gave 0, not a bool"),
+        ("L", "mine.py:12: ZeroDivisionError: integer division or modulo by zero"),
+    ],
+)
+def test_a_property_that_cannot_be_evaluated_names_the_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claim: str, says: str
+) -> None:
+    """Where it raised, or else where the property is declared; the state is shown, and shown again with the same words."""
+    monkeypatch.chdir(tmp_path)
+    file_of(tmp_path, CANNOT)
+    code, out, _ = run(capsys, "mine.py:mine", "--property", claim)
+    (line,) = [line for line in out.splitlines() if line.startswith(f"  {claim}  ERROR")]
+    (replay,) = [line for line in out.splitlines() if "replay:" in line]
+
+    assert code == 3
+    assert f"({says})" in line
+    assert f"{0 if claim == 'Q' else 2} steps" in line
+    again, shown, _ = run(capsys, *replay.split("replay: ")[1].split("   ")[0].split()[2:])
+    assert again == 3
+    assert claim == "L" or f"ERROR     {claim}" in shown
+    assert claim != "P" or f"({says})" in shown
+
+
 # -- JSON, page, mutants -----------------------------------------------------------------------------------------------
 
 
@@ -255,6 +297,21 @@ def test_a_page_is_written_beside_the_lines(capsys: pytest.CaptureFixture[str], 
     assert "--html FILE" not in out
     assert "<svg" in found
     assert f"troth check {LOCK} --property MUTEX --replay " in found
+
+
+def test_one_run_makes_a_page_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """With what it shows, its drawing, and the line that replays it."""
+    _, out, _ = run(capsys, LOCK, "--bound", "LOSS=0", "--property", "MUTEX")
+    (replay,) = [line.split("replay: ")[1].split("   ")[0] for line in out.splitlines() if "replay:" in line]
+    file = tmp_path / "run.html"
+    code, _, _ = run(capsys, *replay.split()[2:], "--html", str(file))
+    found = file.read_text(encoding="utf-8")
+
+    assert code == 1
+    assert "one run of lock" in found
+    assert found.count("<svg") == 1
+    assert '<td>MUTEX</td><td><span class="verdict violated">VIOLATED</span></td>' in found
+    assert f"<code>{replay}</code>" in found
 
 
 def test_a_run_that_violates_nothing_decides_nothing(capsys: pytest.CaptureFixture[str]) -> None:

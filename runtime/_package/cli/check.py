@@ -109,7 +109,7 @@ def check(
     if replay is not None:
         from troth.cli.replaying import show  # noqa: PLC0415
 
-        return show(worlds[0], found[0].name, options, replay)
+        return show(worlds[0], _asked(found[0], options), options, replay)
     return _checked(found, worlds, options)
 
 
@@ -119,8 +119,6 @@ def _sensible(options: Options, *, mutants: bool, replay: str | None) -> None:
         raise click.UsageError("--mutants goes with none of --mutant, --property, --replay and --html")
     if replay is not None and not options.alone:
         raise click.UsageError("--replay needs the WORLD that the token is of, and only that one")
-    if replay is not None and options.html:
-        raise click.UsageError("--replay shows one trace; for a page, check the world with --html")
     if options.html is not None and not options.html.resolve().parent.is_dir():
         raise click.UsageError(f"--html {options.html}: there is no folder {options.html.parent}")
 

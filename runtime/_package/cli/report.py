@@ -29,16 +29,22 @@ class Asked:
 
     def replay(self, claim: PropertyResult) -> str:
         """The line that shows this property's trace again."""
+        line = self.line([claim.property.id])
+        if claim.trace is None:
+            return line
+        from troth.models.tokens import token  # noqa: PLC0415 - only where there is a trace
+
+        return f"{line} --replay {shlex.quote(token(claim.trace))}"
+
+    def line(self, properties: Sequence[str]) -> str:
+        """The line that checks these properties of this world."""
         words = ["troth", "check", self.name]
         for name, value in self.bounds.items():
             words += ["--bound", f"{name}={value}"]
         if self.mutant:
             words += ["--mutant", self.mutant]
-        words += ["--property", claim.property.id]
-        if claim.trace is not None:
-            from troth.models.tokens import token  # noqa: PLC0415 - only where there is a trace
-
-            words += ["--replay", token(claim.trace)]
+        for id_ in properties:
+            words += ["--property", id_]
         return shlex.join(words)
 
 
