@@ -158,7 +158,10 @@ class Tabulated:
 
     def number(self, state: Hashable) -> int:
         """The number of a local state, given on first sight."""
-        found = self.numbers.get(state)
+        try:
+            found = self.numbers.get(state)
+        except TypeError as error:
+            raise _no_key(f"{self.component.name} is in state", state, error) from error
         if found is None:
             if self.frozen:
                 return NOWHERE
@@ -188,6 +191,10 @@ class Tabulated:
         if found is None:
             found = self._digests[local] = digest(self.component.name, self.states[local])
         return found
+
+
+def _no_key(what: str, value: object, error: TypeError) -> WorldError:
+    return WorldError(f"{what} {value!r}, which cannot be numbered ({error}); make it of tuples, frozensets and frozen values")
 
 
 def _twice(calls: int) -> bool:
@@ -225,7 +232,10 @@ class System:
 
     def item(self, item: Item) -> int:
         """The number of an item."""
-        found = self._item_numbers.get(item)
+        try:
+            found = self._item_numbers.get(item)
+        except TypeError as error:
+            raise _no_key(f"{self.name(item[0])} is given", item[1], error) from error
         if found is None:
             found = self._item_numbers[item] = len(self.items)
             self.items.append(item)

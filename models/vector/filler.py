@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth.models.system import DONE, NOWHERE, TRUNCATED, System
-from troth.models.vector.groups import EDGE_SHIFT, MOST, Group, key_bits
+from troth.models.vector.groups import EDGE_SHIFT, MOST, Group, key_bits, too_many
 from troth.models.vector.layout import Ints, Layout, Words, joined, taken
 from troth.models.vector.stages import UNKNOWN, Stage
 
@@ -180,13 +180,13 @@ class Filler:
                         words[word] = words[word] + (target - local << shift) & WORD
                         todo.append(({**now, head: target}, tuple(words), after))
         done.discard(none)
+        if max(edges, cut, len(done) + len(half_done)) > MOST:
+            raise too_many(self.system, group.components)
         row = int(group.rows(np.array([key]))[0])
         group.put_one(row, [*((moved, DONE) for moved in sorted(done)), *half_done])
         group.has_cut |= cut > 0
         group.has_symbols |= bool(half_done)
         group.cut[row] = cut
-        if edges > MOST or len(done) + len(half_done) > MOST:
-            raise AssertionError("too many edges for one joint state")
         group.info[row] = edges << int(EDGE_SHIFT) | len(done) + len(half_done)
         return True
 
@@ -200,7 +200,7 @@ class Filler:
     def _enter(self, group: Group, keys: Ints, start: Words, over: list[Pending], outside: list[Pending]) -> None:
         words = self.layout.words
         own = group.rows(keys)
-        edges = np.zeros(len(keys), np.int64)
+        edges, cuts = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
         rows = [np.empty(0, np.intp)]
         differences: list[Words] = [tuple(np.empty(0, np.uint64) for _ in range(words))]
         symbols = [np.empty(0, np.int32)]
@@ -208,7 +208,7 @@ class Filler:
             cut = part.symbols == TRUNCATED
             if cut.any():
                 group.has_cut = True
-                np.add.at(group.cut, own[part.rows[cut]], 1)
+                np.add.at(cuts, part.rows[cut], 1)
             kept = np.flatnonzero(~cut)
             rows.append(part.rows[kept])
             moved = taken(part.states, kept)
@@ -223,8 +223,9 @@ class Filler:
         all_rows, all_moved, all_symbols = all_rows[order], taken(all_moved, order), all_symbols[order]
         counts = np.bincount(all_rows, minlength=len(keys))
         place = np.arange(len(all_rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        if edges.max(initial=0) > MOST or counts.max(initial=0) > MOST:
-            raise AssertionError("too many edges for one joint state")
+        if max(found.max(initial=0) for found in (edges, cuts, counts)) > MOST:
+            raise too_many(self.system, group.components)
+        group.cut[own] = cuts
         group.put(own[all_rows], place, all_moved, all_symbols)
         left = all_symbols != DONE if not self.labelled else self.head_of(all_symbols) != NOWHERE
         group.has_symbols |= bool(left.any())

@@ -15,6 +15,7 @@ import numpy as np
 from attrs import define, field
 from numpy.typing import NDArray
 
+from troth.models.errors import WorldError
 from troth.models.system import System
 from troth.models.vector.layout import Ints, Words, bits
 
@@ -24,6 +25,7 @@ MISSING = -1
 EDGE_SHIFT = np.uint32(16)
 ENTRY_MASK = np.uint32(0xFFFF)
 MOST = 0x7FFF
+"""Edges, and entries, of one joint state."""
 
 _T = TypeVar("_T", bound=np.generic)
 
@@ -32,6 +34,12 @@ def _longer(array: NDArray[_T], size: int) -> NDArray[_T]:
     longer = np.zeros(size, array.dtype)
     longer[: len(array)] = array
     return longer
+
+
+def too_many(system: System, components: Sequence[int]) -> WorldError:
+    """More alternatives than a table's fields can count."""
+    names = " and ".join(system.name(component) for component in components)
+    return WorldError(f"{names}: more than {MOST:,} alternatives in one state; choose in several steps, or bound the choice")
 
 
 @define(eq=False)
@@ -117,11 +125,9 @@ class Group:
 
     def put(self, rows: Ints, place: Ints, differences: Words, symbols: NDArray[np.int32]) -> None:
         """Enter entry number ``place`` of each row."""
-        for plane in range(len(self.planes), int(place.max()) + 1 if len(place) else 0):
+        for _ in range(len(self.planes), int(place.max()) + 1 if len(place) else 0):
             self.planes.append(tuple(np.zeros(len(self.info), np.uint64) for _ in range(self.words)))
             self.symbols.append(np.zeros(len(self.info), np.int32))
-            if plane > MOST:
-                raise AssertionError("too many entries for one joint state")
         for plane in range(len(self.planes)):
             here = np.flatnonzero(place == plane)
             if not len(here):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth.models.system import NOWHERE, System
+from troth.models.vector.groups import MOST, too_many
 from troth.models.vector.layout import Ints
 
 UNKNOWN = -1
@@ -87,6 +88,8 @@ class Stage:
         found = self.system.resolve(self.rows[row], local)
         if any(target == NOWHERE for target, _ in found):
             return  # numbering is frozen: the pair stays unknown until all workers agree on the new states' numbers
+        if len(found) > MOST:
+            raise too_many(self.system, [self.component])
         while len(self.target) < len(found):
             self.target.append(np.zeros(self.capacity * self.columns, np.int32))
             self.after.append(np.zeros(self.capacity * self.columns, np.int32))
