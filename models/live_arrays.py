@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from troth.models.exploration import Reporter
 from troth.models.expressions import Expr
 from troth.models.fairness import Demands, Turns
-from troth.models.live_graph import Levels, Marks, Reach, Regions, failure, with_remainder
+from troth.models.live_graph import During, Levels, Marks, Reach, Regions, failure, unwatched, with_remainder
 from troth.models.system import State, System
 from troth.models.vector.graph import graph
 from troth.models.vector.layout import taken
@@ -149,12 +149,12 @@ class ArrayGraph:
         nearer: list[int] = found[allowed[found] & (levels[found] == levels[node] - 1)].tolist()
         return nearer
 
-    def regions(self, allowed: Marks, demands: Demands) -> Regions:
+    def regions(self, allowed: Marks, demands: Demands, during: During = unwatched) -> Regions:
         """Strong components, less those that are unfair, until nothing changes."""
         alive: Mask = allowed.copy()
         demanded = self._demanded(demands)
         while True:
-            number = self._components(alive)
+            number = self._components(alive, during)
             inside = alive[self.sources] & alive[self.targets] & (number[self.sources] == number[self.targets])
             if not self._prune(alive, number, inside, demanded, demands):
                 return ArrayRegions(np.where(alive, number, -1).astype(np.int32))
@@ -165,13 +165,14 @@ class ArrayGraph:
         table[list(demands.all)] = True
         return table[self.turn]
 
-    def _components(self, alive: Mask) -> NDArray[np.int32]:
+    def _components(self, alive: Mask, during: During) -> NDArray[np.int32]:
         keep = alive[self.sources] & alive[self.targets]
         rows, columns = self.sources[keep], self.targets[keep]
         starts = np.zeros(self.size + 1, np.int64)
         np.cumsum(np.bincount(rows, minlength=self.size), out=starts[1:])
         matrix = csr_array((np.ones(len(columns), np.int8), columns, starts), shape=(self.size, self.size))
-        number: NDArray[np.int32] = connected_components(matrix, directed=True, connection="strong")[1]
+        with during(int(alive.sum()), len(columns)):
+            number: NDArray[np.int32] = connected_components(matrix, directed=True, connection="strong")[1]
         return number
 
     def _prune(self, alive: Mask, number: NDArray[np.int32], inside: Mask, demanded: Mask, demands: Demands) -> bool:

@@ -7,7 +7,8 @@ is the graph's own business.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from troth.models.exploration import Progress, Reporter, Ticker
@@ -20,6 +21,15 @@ Marks: TypeAlias = Any
 """``marks[node]`` is true for the nodes that are in the set."""
 Levels: TypeAlias = Any
 """``levels[node]`` is a distance; -1 for none."""
+
+
+During: TypeAlias = Callable[[int, int], AbstractContextManager[None]]
+"""Called with numbers of states and edges, it says when work on them begins and ends."""
+
+
+def unwatched(states: int, edges: int) -> AbstractContextManager[None]:  # noqa: ARG001
+    """Nobody listens."""
+    return nullcontext()
 
 
 class Raised(Exception):
@@ -100,8 +110,11 @@ class LiveGraph(Protocol):
         """Nodes with an edge to ``node`` that are one level nearer."""
         ...
 
-    def regions(self, allowed: Marks, demands: Demands) -> Regions:
-        """Where in ``allowed`` a run that meets ``demands`` can stay for ever, standing still included."""
+    def regions(self, allowed: Marks, demands: Demands, during: During = unwatched) -> Regions:
+        """Where in ``allowed`` a run that meets ``demands`` can stay for ever, standing still included.
+
+        Each round of looking for strong components is done ``during(states, edges)``, for nothing can be heard from within it.
+        """
         ...
 
     def enabled(self, marks: Marks) -> frozenset[int]:
@@ -242,11 +255,12 @@ class PlainGraph:
                     self._into[target].append(source)
         return [n for n in self._into[node] if allowed[n] and levels[n] == levels[node] - 1]
 
-    def regions(self, allowed: Marks, demands: Demands) -> Regions:
+    def regions(self, allowed: Marks, demands: Demands, during: During = unwatched) -> Regions:
         """Strong components, less those that are unfair, until nothing changes."""
         alive = bytearray(allowed)
         while True:
-            components = strong_components(self._out, alive)
+            with during(alive.count(1), sum(len(edges) for node, edges in enumerate(self._out) if alive[node])):
+                components = strong_components(self._out, alive)
             number = [-1] * self.size
             for index, nodes in enumerate(components):
                 for node in nodes:

@@ -16,6 +16,7 @@ import pytest
 from troth import cli
 from troth.cli import report
 from troth.models import worlds as built_in
+from troth.models.exploration import Progress
 
 HEAVY = "{'numpy', 'scipy', 'trio', 'hypothesis', 'rich', 'transitions', 'multiprocessing', 'troth.models.render.text'}"
 LOCK = "tests.models.toys:lock"
@@ -446,3 +447,20 @@ def test_an_interrupt_ends_everything(workers: str) -> None:
     assert said.splitlines()[-1].endswith("troth: interrupted")
     assert "Traceback" not in said
     assert left == []
+
+
+def test_the_line_of_progress_tells_a_search_from_a_phase_that_is_one_call(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rate and a frontier where there are any; else the size of what is worked on, and what remains of it."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    line = report.ProgressLine()
+    assert line.reporter is not None
+    line.reporter(Progress("exploring", 1_000, 5_000, 300, 7, 20_000.0, 0.5))
+    line.reporter(Progress("liveness components of L", 1_000, 5_000, 0, 9, 0.0, 2.0, 3.0))
+    said = capsys.readouterr().err.split("\r\x1b[K")
+
+    assert said[1:] == [
+        "exploring   1,000 states   frontier 300   depth 7   20,000/s   0.50 s",
+        "liveness components of L   1,000 states   5,000 edges   2.0 s   about 3.0 s left",
+    ]

@@ -296,9 +296,30 @@ class TestHonesty:
 
         check(world, engine=engine, report=told.append)
 
-        phases = [p.phase for p in told if p.phase.startswith("liveness")]
-        assert phases == ["liveness graph", "liveness components of L", "liveness fairness of L", "liveness counterexample to L"]
+        phases = [p.phase.removeprefix("liveness ") for p in told if p.phase.startswith("liveness")]
+        assert phases == ["graph", "components of L", "components of L", "fairness of L", "counterexample to L"]
         assert all(p.states > 0 for p in told)
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_what_cannot_be_heard_from_is_announced_with_its_size_and_what_remains(self, engine: str) -> None:
+        """Looking for components is one call: before it, states, edges and how long at most, by the pace of what came before; after it,
+        how long it took. A second round goes by the pace of the first."""
+        world = drawn({"go": [(0, 1), (1, 0), (1, 2), (2, 2)], "out": [(0, 3)]})
+        world.always_eventually("L", "it arrives", world.handles[0].at == 3, fair=[strong("walker.out")])
+        told: list[Progress] = []
+
+        check(world, engine=engine, report=told.append)
+
+        rounds = [p for p in told if p.phase == "liveness components of L"]
+        assert len(rounds) % 2 == 0
+        assert len(rounds) > 2
+        for before, after in zip(rounds[::2], rounds[1::2], strict=True):
+            assert (before.states, before.edges) == (after.states, after.edges)
+            assert before.remaining_s is not None
+            assert before.remaining_s > 0 or not before.edges
+            assert after.remaining_s == 0
+            assert after.elapsed_s > before.elapsed_s
+        assert [p.states for p in rounds[::2]] == sorted((p.states for p in rounds[::2]), reverse=True)
 
     def test_a_small_world_needs_neither_numpy_nor_scipy(self) -> None:
         script = (

@@ -130,10 +130,10 @@ class ProgressLine:
     def show(self, progress: Progress) -> None:
         """Where a search is."""
         rest = f"   about {seconds(progress.remaining_s)} left" if progress.remaining_s is not None else ""
-        self.say(
-            f"{progress.phase}   {counted(progress.states, 'state')}   frontier {progress.frontier:,}   depth {progress.depth}   "
-            f"{progress.rate_per_s:,.0f}/s   {seconds(progress.elapsed_s)}{rest}"
-        )
+        moving = f"frontier {progress.frontier:,}   depth {progress.depth}   {progress.rate_per_s:,.0f}/s"
+        whole = counted(progress.edges, "edge")  # a phase that is one call has no frontier and no rate
+        part = moving if progress.frontier else whole
+        self.say(f"{progress.phase}   {counted(progress.states, 'state')}   {part}   {seconds(progress.elapsed_s)}{rest}")
 
     def say(self, words: str) -> None:
         """Write over the line."""
