@@ -50,9 +50,9 @@ def alike(one: Any, other: Any) -> bool:
     """
     if one is other:
         return True
-    kind: Any = type(one)
-    if kind is not type(other):
+    if type(one) is not type(other):
         return False
+    kind: Any = type(one)
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(alike, one, other))
     if isinstance(one, frozenset):

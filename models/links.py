@@ -2,9 +2,10 @@
 
 A link's local state is ``(status, messages)``. What the network may do to it (deliver, lose, duplicate, cut) are actions of the world.
 
-An *ordered* link delivers its oldest message. Losing loses the oldest as well: an ordered link that loses a later one has the
-same futures. Duplicating appends a copy of the oldest, so a duplicate is also late. An *unordered* link is a bag: any message may be
-next.
+An *ordered* link delivers its oldest message. Losing loses any one of them (``Loses.ANY``), or only the oldest
+(``Loses.OLDEST``). The latter has fewer edges, and it leaves something out: a later message that is lost makes room, and shortens the
+link, while an earlier one is still on its way. Duplicating appends a copy of the oldest, so a duplicate is also late. An *unordered*
+link is a bag: any message may be next.
 """
 
 from __future__ import annotations
@@ -58,13 +59,29 @@ class Full(Enum):
     TRUNCATES = "truncates"
 
 
+class Loses(Enum):
+    """Which message of an ordered link may be lost."""
+
+    ANY = "any"
+    OLDEST = "oldest"
+
+
 class LinkComponent(Component):
     """One direction of a link. ``source`` and ``target`` are component indices, ``arrives_as`` the link's name at the target."""
 
     kind = "link"
 
     def __init__(
-        self, name: str, *, target: int, arrives_as: str, ordered: bool, capacity: int, full: Full, delay: int | None = None
+        self,
+        name: str,
+        *,
+        target: int,
+        arrives_as: str,
+        ordered: bool,
+        capacity: int,
+        full: Full,
+        delay: int | None = None,
+        loses: Loses = Loses.ANY,
     ) -> None:
         super().__init__(name, LinkLocal(Status.UP))
         self.target = target
@@ -73,6 +90,7 @@ class LinkComponent(Component):
         self.capacity = capacity
         self.full = full
         self.delay = delay
+        self.loses = loses
 
     def react(self, state: Hashable, operation: Hashable) -> tuple[Outcome, ...]:
         """Take messages, or do what the network does."""
@@ -131,12 +149,17 @@ class LinkComponent(Component):
         return (Outcome(self._with(local, (*local.messages, *(self._entry(m) for m in taken))), note=note),)
 
     def _each(self, local: LinkLocal, *, deliver: bool) -> tuple[Outcome, ...]:
-        """One outcome for each message that may be next, and for the end of a closing link."""
+        """One outcome for each message that may be next (or lost), and for the end of a closing link."""
         if not local.messages:
             if deliver and local.status is Status.CLOSING:
                 return (Outcome(LinkLocal(Status.DOWN), ((self.target, LinkLost(self.arrives_as)),), variant="closed"),)
             return ()
-        places = [0] if self.ordered else _firsts(local.messages)
+        if not self.ordered:
+            places = _firsts(local.messages)
+        elif deliver or self.loses is Loses.OLDEST:
+            places = [0]
+        else:  # to lose one of several that are alike and stand together is the same, whichever it is
+            places = [i for i, m in enumerate(local.messages) if i == 0 or not _same(m, local.messages[i - 1])]
         found = []
         for place in places:
             message = self._message(local.messages[place])
@@ -196,7 +219,11 @@ class LinkComponent(Component):
 
 def _firsts(messages: tuple[Hashable, ...]) -> list[int]:
     """The places of the messages that are not like one before them."""
-    return [i for i, m in enumerate(messages) if not any(m == other and alike(m, other) for other in messages[:i])]
+    return [i for i, m in enumerate(messages) if not any(_same(m, other) for other in messages[:i])]
+
+
+def _same(one: Hashable, other: Hashable) -> bool:
+    return one == other and alike(one, other)
 
 
 class BudgetOp(Enum):

@@ -20,7 +20,7 @@ from troth.models.closing import Closing, Crashing, LinkPlan
 from troth.models.errors import WorldError
 from troth.models.expressions import Const, Expr, Value, lift
 from troth.models.handles import ActionHandle, Handle, LinkHandle, PartyHandle
-from troth.models.links import BudgetComponent, Full, LinkComponent, StopwatchComponent
+from troth.models.links import BudgetComponent, Full, LinkComponent, Loses, StopwatchComponent
 from troth.models.parties import PartyComponent
 from troth.models.places import caller
 from troth.models.properties import Fairness, Property, PropertyKind
@@ -113,23 +113,34 @@ class World:
         capacity: int = 1,
         full: str = "loses",
         delay: int | None = None,
+        loses: str = "any",
     ) -> LinkHandle:
         """One direction from ``source`` to ``target``.
 
         ``lossy`` and ``duplicating``: ``True`` without limit, a number of times, or a shared budget. ``full`` says what becomes of a
         message that finds no room: it is lost (``"loses"``), the whole step cannot happen (``"blocks"``), or the step is cut out,
         counted, and the verdict becomes unknown (``"truncates"``). ``delay``: in a timed world, ticks after which it has arrived.
+        ``loses``: whether an ordered link that is ``lossy`` loses ``"any"`` one message or the ``"oldest"`` only.
         """
         called = name or target.name
         try:
             when_full = Full(full)
         except ValueError:
             raise WorldError(f"link {called}: full={full!r}; it is one of {', '.join(f.value for f in Full)}") from None
+        if loses not in {one.value for one in Loses}:
+            raise WorldError(f"link {called}: loses={loses!r}; it is one of {', '.join(one.value for one in Loses)}")
         if capacity < 1:
             raise WorldError(f"link {called}: capacity {capacity}; give at least 1")
         unique = f"{source.name}>{target.name}" + (f":{name}" if name else "")
         component = LinkComponent(
-            unique, target=target.index, arrives_as=arrives_as or called, ordered=ordered, capacity=capacity, full=when_full, delay=delay
+            unique,
+            target=target.index,
+            arrives_as=arrives_as or called,
+            ordered=ordered,
+            capacity=capacity,
+            full=when_full,
+            delay=delay,
+            loses=Loses(loses),
         )
         handle = LinkHandle(self._index(component), component)
         self.handles.append(handle)

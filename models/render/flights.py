@@ -91,7 +91,7 @@ class Tracker:
                         flight.died = number
                         flight.fate = Fate.FULL if before.status is Status.UP else Fate.LOST
             case LinkOp.DELIVER | LinkOp.LOSE if reaction.variant != "closed" or before.messages:
-                flight = self._first(inside, reaction.variant)
+                flight = inside[_gone(before.messages, after.messages)] if link.ordered else self._first(inside, reaction.variant)
                 inside.remove(flight)
                 flight.died = number
                 flight.fate = Fate.DELIVERED if reaction.operation is LinkOp.DELIVER else Fate.LOST
@@ -120,6 +120,11 @@ class Tracker:
         """Link to messages, the oldest first, for the links that carry any."""
         found = {self.labels[index]: tuple(f.message for f in inside) for index, inside in sorted(self.inside.items())}
         return {name: messages for name, messages in found.items() if messages}
+
+
+def _gone(before: tuple[Hashable, ...], after: tuple[Hashable, ...]) -> int:
+    """The first place from which a message may have been taken."""
+    return next(i for i in range(len(before)) if before[:i] + before[i + 1 :] == after)
 
 
 def link_labels(system: System) -> dict[int, str]:

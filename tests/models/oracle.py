@@ -139,12 +139,13 @@ def actions(of: Described, now: State) -> Iterator[tuple[Any, Todo]]:
 def of_link(of: Described, now: State, i: int) -> Iterator[tuple[Any, Todo]]:
     (status, messages), link = now.links[i], of.links[i]
     for place, message in enumerate(messages):
+        if link.lossy and not (place and message == messages[place - 1]):
+            lost = now._replace(links=put(now.links, i, (UP, messages[:place] + messages[place + 1 :])))
+            yield ("lose", i, message), [("become", lost), ("spend", ("lose", i))]
         if (place and link.ordered) or message in messages[:place]:
             continue
         without = now._replace(links=put(now.links, i, (UP, messages[:place] + messages[place + 1 :])))
         yield ("deliver", i, message), [("become", without), ("event", link.target, message)]
-        if link.lossy:
-            yield ("lose", i, message), [("become", without), ("spend", ("lose", i))]
         if link.copies and (len(messages) < link.capacity or link.full == "truncates"):
             yield ("copy", i, message), [("spend", ("copy", i)), ("send", i, message)]
     if link.cuts and status == UP:

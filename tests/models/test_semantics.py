@@ -167,6 +167,21 @@ class TestLinks:
         assert "p>q:line loses 1" in names(world, 0)
         assert not any("loses" in n for n in names(world, 0, names(world, 0).index("p>q:line loses 1"), 0))
 
+    @pytest.mark.parametrize(("loses", "verdict"), [("any", Verdict.VIOLATED), ("oldest", Verdict.HOLDS)])
+    @pytest.mark.parametrize("engine", ["scalar", "vector"])
+    def test_a_later_message_may_be_lost_and_makes_room(self, engine: str, loses: str, verdict: Verdict) -> None:
+        def sender(n: int, event: Any) -> Any:
+            return (n + 1, (send("data", str(n)),)) if n < 3 else None
+
+        world = World("room")
+        p = world.party("p", sender, initial=0, observe={"sent": lambda n: n})
+        q = world.party("q", lambda s, e: (s, ()), initial=0)
+        line = world.link(p, q, "data", lossy=1, loses=loses, capacity=2, full="blocks")
+        world.may(p, "send")
+        world.never("kept", "the first is not on its way once the third is sent", line.carries(lambda m: m == "0") & (p.sent == 3))
+
+        assert check(world, engine=engine).verdict is verdict
+
     def test_a_copy_comes_late(self) -> None:
         assert (1, 2, 1) in self.arrivals(self.world(capacity=3, duplicating=1))
 

@@ -274,8 +274,8 @@ def session(bounds: Bounds) -> World:
     world = World("bench/session", "a session between a host and a trainer, for comparing checkers")
     host = world.party("host", host_step(bounds.BUG), initial=Host(OPEN, lease=True, tasks=(IDLE,) * tasks, canonical=(0,) * tasks))
     trainer = world.party("trainer", trainer_step(bounds.A, bounds.BUG), initial=Trainer(RUNNING, (NONE,) * tasks, (0,) * tasks))
-    to_trainer = world.link(host, trainer, ordered=True, lossy=True, duplicating=True, capacity=bounds.C, full="blocks")
-    world.link(trainer, host, ordered=True, lossy=True, duplicating=True, capacity=bounds.C, full="blocks")
+    to_trainer = world.link(host, trainer, lossy=True, loses="oldest", duplicating=True, capacity=bounds.C, full="blocks")
+    world.link(trainer, host, lossy=True, loses="oldest", duplicating=True, capacity=bounds.C, full="blocks")
     receivers = [[world.party(f"receiver {t}{r}", receiver_step, initial=RESTING) for r in range(bounds.R)] for t in range(tasks)]
     _host_may(world, host, to_trainer, receivers, bounds.BUG)
     for task in range(tasks):
