@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterator
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
-from troth.models.expressions import Expr, Joint, Leaf, Value, looked_at, observed
+from troth.models.expressions import Expr, Joint, Leaf, Op, Value, looked_at, observed
 from troth.models.links import LinkComponent
 from troth.models.parties import Mode, PartyComponent, PartyLocal
 from troth.models.system import Component, System
@@ -20,6 +20,8 @@ class Handle:
 
     index: int
     component: Component
+    _world: object = field(default=None, repr=False)
+    """The world that it was declared in."""
 
     @property
     def name(self) -> str:
@@ -29,15 +31,22 @@ class Handle:
     def __getattr__(self, name: str) -> Leaf:
         if name.startswith("_"):
             raise AttributeError(name)
-        return observed(self.index, self.component.name, name)
+        return self._own(observed(self.index, self.component.name, name))
+
+    def _own(self, leaf: Leaf) -> Leaf:
+        leaf.of = Seen(self, leaf.of)
+        return leaf
+
+    def _looked(self, fn: Callable[[Any], Value], text: str | None = None) -> Leaf:
+        return self._own(looked_at(self.index, self.name, fn, text))
 
     def see(self, name: str) -> Leaf:
         """The observation ``name``, for names that are not identifiers or that a handle has already."""
-        return observed(self.index, self.component.name, name)
+        return self._own(observed(self.index, self.component.name, name))
 
     def where(self, fn: Callable[[Any], Value], text: str | None = None) -> Leaf:
         """``fn`` of the component's own state: for a party, of what its snapshot or step function's state is."""
-        return looked_at(self.index, self.component.name, fn, text)
+        return self._looked(fn, text)
 
     def viewed(self, system: System, local: int) -> Any:
         """What ``where`` and ``jointly`` show of local state number ``local``."""
@@ -53,7 +62,7 @@ class PartyHandle(Handle):
         def inner(local: Hashable) -> Value:
             return fn(local.state if isinstance(local, PartyLocal) else local)
 
-        return looked_at(self.index, self.component.name, inner, text or f"{self.name}.where({getattr(fn, '__name__', 'predicate')})")
+        return self._looked(inner, text or f"{self.name}.where({getattr(fn, '__name__', 'predicate')})")
 
     def viewed(self, system: System, local: int) -> Any:
         """The state of the behaviour."""
@@ -63,12 +72,12 @@ class PartyHandle(Handle):
     @property
     def is_down(self) -> Leaf:
         """True between a crash and the restart."""
-        return looked_at(self.index, self.name, lambda s: isinstance(s, PartyLocal) and s.mode is Mode.DOWN, f"{self.name}.is_down")
+        return self._looked(lambda s: isinstance(s, PartyLocal) and s.mode is Mode.DOWN, f"{self.name}.is_down")
 
     @property
     def has_refused(self) -> Leaf:
         """True once it refused what some ``never_refused`` watches for."""
-        return looked_at(self.index, self.name, lambda s: isinstance(s, PartyLocal) and bool(s.refused), f"{self.name}.has_refused")
+        return self._looked(lambda s: isinstance(s, PartyLocal) and bool(s.refused), f"{self.name}.has_refused")
 
     def has_refused_as(self, kinds: Collection[RefusalKind]) -> Leaf:
         """True once it refused for one of these reasons, which some ``never_refused`` must watch for."""
@@ -76,7 +85,7 @@ class PartyHandle(Handle):
         def refused(local: Hashable) -> bool:
             return isinstance(local, PartyLocal) and any(kind in kinds for kind in local.refused)
 
-        return looked_at(self.index, self.name, refused, f"{self.name}.has_refused({', '.join(k.name.lower() for k in kinds)})")
+        return self._looked(refused, f"{self.name}.has_refused({', '.join(k.name.lower() for k in kinds)})")
 
     def has_timer(self, timer: str, key: Hashable = None) -> Leaf:
         """True while the timer ``(timer, key)`` is armed."""
@@ -84,7 +93,7 @@ class PartyHandle(Handle):
         def armed(local: Hashable) -> bool:
             return isinstance(local, PartyLocal) and any(t.timer == timer and t.key == key and not t.stale for t in local.timers)
 
-        return looked_at(self.index, self.name, armed, f"{self.name}.has_timer({timer!r})")
+        return self._looked(armed, f"{self.name}.has_timer({timer!r})")
 
     @property
     def party(self) -> PartyComponent:
@@ -108,13 +117,13 @@ class LinkHandle(Handle):
         """How many messages in flight satisfy ``of``."""
         link = self.link
         label = text or f"{self.name}.count({getattr(of, '__name__', 'predicate')})"
-        return looked_at(self.index, self.name, lambda s: sum(1 for m in link.messages(s) if of(m)), label)
+        return self._looked(lambda s: sum(1 for m in link.messages(s) if of(m)), label)
 
     def carries(self, of: Callable[[Any], bool], text: str | None = None) -> Leaf:
         """Whether some message in flight satisfies ``of``."""
         link = self.link
         label = text or f"{self.name}.carries({getattr(of, '__name__', 'predicate')})"
-        return looked_at(self.index, self.name, lambda s: any(of(m) for m in link.messages(s)), label)
+        return self._looked(lambda s: any(of(m) for m in link.messages(s)), label)
 
     def viewed(self, system: System, local: int) -> tuple[Any, ...]:
         """The messages in flight."""
@@ -126,6 +135,37 @@ class ActionHandle:
     """An action that the world's author declared, for ``fair=``."""
 
     name: str
+    _world: object = field(default=None, repr=False, eq=False)
+
+
+class Seen:
+    """What a leaf looks at. It knows the handle that it came from, so that a world can tell its own handles from another's."""
+
+    def __init__(self, handle: Handle, of: Callable[[System, int], Value]) -> None:
+        self.handle = handle
+        self.of = of
+
+    def __call__(self, system: System, local: int) -> Value:
+        return self.of(system, local)
+
+
+def handles_in(expr: Expr) -> Iterator[Handle]:
+    """The handles that an expression was built from."""
+    left, met = [expr], {id(expr)}
+    while left:
+        part = left.pop()
+        if isinstance(part, Leaf) and isinstance(part.of, Seen):
+            yield part.of.handle
+        elif isinstance(part, Joint):
+            yield from (owner for view in part.views if isinstance(owner := getattr(view, "__self__", None), Handle))
+        elif isinstance(part, Op):
+            left += [arg for arg in part.args if id(arg) not in met]
+            met |= {id(arg) for arg in part.args}
+
+
+def owner_of(handle: Handle | ActionHandle) -> object:
+    """The world that a handle was declared in."""
+    return handle._world  # noqa: SLF001 - `handle.world` is the observation of that name
 
 
 def jointly(fn: Callable[..., Value], *handles: Handle, text: str | None = None) -> Expr:

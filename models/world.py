@@ -19,7 +19,7 @@ from troth.models.behaviours import Behaviour, CoreBehaviour, Observe, StepBehav
 from troth.models.closing import Closing, Crashing, LinkPlan
 from troth.models.errors import WorldError
 from troth.models.expressions import Const, Expr, Value, lift
-from troth.models.handles import ActionHandle, Handle, LinkHandle, PartyHandle
+from troth.models.handles import ActionHandle, Handle, LinkHandle, PartyHandle, handles_in, owner_of
 from troth.models.links import BudgetComponent, Full, LinkComponent, Loses, StopwatchComponent
 from troth.models.parties import PartyComponent
 from troth.models.places import caller
@@ -57,9 +57,23 @@ class World:
 
     # -- components ----------------------------------------------------------------------------------------------------
 
-    def _index(self, component: Component) -> int:
+    def _open(self, what: str, *given: object) -> None:
+        """``what`` may still be declared, and what it is given is of this world."""
         if self._system is not None:
-            raise WorldError(f"world {self.name} is closed; declare {component.name!r} before system() or check()")
+            raise WorldError(f"world {self.name} is closed, so {what} would change nothing; declare it before system() or check()")
+        self._own(what, *given)
+
+    def _own(self, what: str, *given: object) -> None:
+        for one in given:
+            for handle in handles_in(one) if isinstance(one, Expr) else (one,) if isinstance(one, Handle | ActionHandle) else ():
+                owner = owner_of(handle)
+                if isinstance(owner, World) and owner is not self:
+                    raise WorldError(
+                        f"world {self.name}: {what} is given {handle.name!r}, which is of another world ({owner.name}); "
+                        "use what this world's own methods returned"
+                    )
+
+    def _index(self, component: Component) -> int:
         if any(h.name == component.name for h in self.handles):
             raise WorldError(f"world {self.name}: there are two components {component.name!r}; give one another name")
         return len(self.handles)
@@ -71,6 +85,7 @@ class World:
 
         ``stale_timers=False`` leaves out the one late firing of a timer that was set again or cancelled.
         """
+        self._open(f"party({name!r})")
         made: Behaviour
         if isinstance(behaviour, Mapping):
             made = TransitionsBehaviour(name, behaviour)
@@ -79,7 +94,7 @@ class World:
         else:
             made = self._core(name, behaviour)
         component = PartyComponent(name, made, stale=stale_timers)
-        handle = PartyHandle(self._index(component), component)
+        handle = PartyHandle(self._index(component), component, self)
         self.handles.append(handle)
         return handle
 
@@ -93,10 +108,11 @@ class World:
 
     def budget(self, name: str, times: int) -> Handle:
         """A number of times, to be shared by several actions: give it as ``times=`` or ``lossy=``. Observation: ``left``."""
+        self._open(f"budget({name!r})")
         if times < 0:
             raise WorldError(f"budget {name}: {times} times; give 0 or more")
         component = BudgetComponent(name, times)
-        handle = Handle(self._index(component), component)
+        handle = Handle(self._index(component), component, self)
         self.handles.append(handle)
         return handle
 
@@ -123,6 +139,7 @@ class World:
         ``loses``: whether an ordered link that is ``lossy`` loses ``"any"`` one message or the ``"oldest"`` only.
         """
         called = name or target.name
+        self._open(f"link({called!r})", source, target, lossy, duplicating)
         try:
             when_full = Full(full)
         except ValueError:
@@ -142,11 +159,23 @@ class World:
             delay=delay,
             loses=Loses(loses),
         )
-        handle = LinkHandle(self._index(component), component)
+        handle = LinkHandle(self._index(component), component, self)
+        self._only_one(source, target, called)
         self.handles.append(handle)
         lose, copy = self._fault(f"{unique} losses", lossy), self._fault(f"{unique} duplicates", duplicating)
         self._closing.links.append(LinkPlan(handle, source, target, called, lose, copy))
         return handle
+
+    def _only_one(self, source: PartyHandle, target: PartyHandle, called: str) -> None:
+        """No other link from ``source`` has this name: a send says the name, and nothing else."""
+        closing = self._closing
+        known = [*((p.source, p.target, p.called) for p in closing.links), *((a, b, name) for a, b, name, _ in closing.local)]
+        for other, to, name in known:
+            if other is source and name == called:
+                raise WorldError(
+                    f"world {self.name}: two links {called!r} leave {source.name}, to {to.name} and to {target.name}; a message would go "
+                    "to one of them only, so give one another name= (arrives_as= is what its target calls it)"
+                )
 
     def _fault(self, name: str, amount: bool | int | Handle) -> Handle | bool:
         if isinstance(amount, Handle | bool):
@@ -165,25 +194,32 @@ class World:
 
     def cut(self, *links: LinkHandle, times: Times = 1, reopens: bool = True) -> None:
         """The network may cut these links together (what is in flight is lost, both ends are told) and, if ``reopens``, open them."""
+        if not links:
+            raise WorldError(f"world {self.name}: cut() is given no link; name those that are cut together")
         label = links[0].name
+        self._open(f"cut({label!r})", *links, times)
         budget = self._budgeted(f"{label} cuts", times)
         self._closing.cuts.append((tuple(links), budget, reopens))
 
     def local(self, source: PartyHandle, target: PartyHandle, name: str | None = None, *, arrives_as: str | None = None) -> None:
         """An instantaneous link inside one process: what is sent is received within the same step."""
         called = name or target.name
+        self._open(f"local({called!r})", source, target)
+        self._only_one(source, target, called)
         self._closing.local.append((source, target, called, arrives_as or called))
 
     def stopwatch(self, name: str, running: Expr, most: int) -> Handle:
         """Counts ticks, up to ``most``, while ``running`` (of one party) holds without a break. Observation: ``ticks``."""
+        self._open(f"stopwatch({name!r})", running)
         component = StopwatchComponent(name, most)
-        handle = Handle(self._index(component), component)
+        handle = Handle(self._index(component), component, self)
         self.handles.append(handle)
         self._closing.stopwatches.append((handle, running))
         return handle
 
     def clock(self, ticks: Mapping[str, int]) -> None:
         """Make the world timed: each named limit in whole ticks. Time passes one tick at a time, for everybody at once."""
+        self._open("clock()")
         for limit, count in ticks.items():
             if count < 1:
                 raise WorldError(f"limit {limit!r} is {count} ticks; a timer needs at least 1")
@@ -193,11 +229,18 @@ class World:
 
     def takes(self, component: PartyHandle, *effects: type, by: PartyHandle) -> None:
         """``component`` takes ``by``'s effects of these classes, within the same step, as the event ``Asked(by, effect)``."""
+        self._open(f"takes({component.name!r})", component, by)
         for effect in effects:
-            self._closing.takers[by.index, effect] = component.index
+            known = self._closing.takers.setdefault((by.index, effect), component.index)
+            if known != component.index:
+                raise WorldError(
+                    f"world {self.name}: {self.handles[known].name} and {component.name} both take {effect.__name__} of {by.name}; "
+                    "let one take it and give it to the other"
+                )
 
     def ignores(self, party: PartyHandle, *effects: type) -> None:
         """``party``'s effects of these classes matter to nobody in this world."""
+        self._open(f"ignores({party.name!r})", party)
         for effect in effects:
             self._closing.ignored.add((party.index, effect))
 
@@ -225,10 +268,11 @@ class World:
         given = Called(event, number, payload) if isinstance(event, str) else event
         label = name or (event if isinstance(event, str) else type(event).__name__)
         full = f"{party.name}.{label}"
+        self._open(f"may({full!r})", party, times, when)
         if any(a[0] == full for a in self._closing.events):
             raise WorldError(f"world {self.name}: there are two actions {full!r}; give one another name=")
         self._closing.events.append((full, party, given, self._budgeted(f"{full} times", times), when))
-        return ActionHandle(full)
+        return ActionHandle(full, self)
 
     def crash(
         self,
@@ -246,12 +290,14 @@ class World:
         ``keeps(state)`` is what survives, ``restarted(kept)`` the state after a restart; without them nothing survives and it starts
         as it did at first. ``drops``: links that a crash takes down and a restart opens.
         """
+        drops = tuple(drops)
+        self._open(f"crash({party.name!r})", party, times, *drops)
         if isinstance(times, int) and times < 1:
             return
         if any(c.party is party for c in self._closing.crashes):
             raise WorldError(f"party {party.name} already crashes; declare it once, with times=")
         budget = times if isinstance(times, Handle) else self.budget(f"{party.name} crashes", times)
-        self._closing.crashes.append(Crashing(party, budget, restarts, keeps, restarted, within_steps, tuple(drops)))
+        self._closing.crashes.append(Crashing(party, budget, restarts, keeps, restarted, within_steps, drops))
 
     # -- properties ----------------------------------------------------------------------------------------------------
 
@@ -259,6 +305,7 @@ class World:
         if any(p.id == id for p in self.properties):
             raise WorldError(f"world {self.name}: there are two properties {id!r}; give one another id")
         condition = lift(expr)
+        self._own(f"property {id}", condition, then)
         if condition.primed and kind is not PropertyKind.STEP:
             raise WorldError(f"property {id}: `.next` is for step properties; use world.step")
         self.properties.append(Property(id, statement, kind, condition, then, declared=caller()))
@@ -267,9 +314,9 @@ class World:
         """True in every reachable state."""
         self._property(id, statement, PropertyKind.ALWAYS, expr)
 
-    def never(self, id: str, statement: str, expr: Expr) -> None:  # noqa: A002
+    def never(self, id: str, statement: str, expr: Expr | Value) -> None:  # noqa: A002
         """False in every reachable state."""
-        self._property(id, statement, PropertyKind.ALWAYS, ~expr)
+        self._property(id, statement, PropertyKind.ALWAYS, ~lift(expr))
 
     def step(self, id: str, statement: str, relation: Expr) -> None:  # noqa: A002
         """True of every step that changes a component it looks at: ``party.watermark.next >= party.watermark``."""
@@ -295,6 +342,7 @@ class World:
         A party that refused goes on as it was, so other properties see the same runs with this one and without it. What it refused is
         remembered in its local state, which for ``step`` is a change of the party.
         """
+        self._open(f"never_refused({id!r})", party)
         reasons = tuple(dict.fromkeys(kinds))
         if not reasons or not all(isinstance(kind, RefusalKind) for kind in reasons):
             raise WorldError(f"property {id}: kinds={kinds!r}; give one or more of {', '.join(str(kind) for kind in RefusalKind)}")
@@ -303,13 +351,22 @@ class World:
 
     def always_eventually(self, id: str, statement: str, expr: Expr, *, fair: Iterable[FairSelector] = ()) -> None:  # noqa: A002
         """On every fair run, ``expr`` is true again and again."""
+        selectors = self._selected(id, fair)
         self._property(id, statement, PropertyKind.ALWAYS_EVENTUALLY, expr)
-        self._fair[id] = tuple(fair)
+        self._fair[id] = selectors
 
     def leads_to(self, id: str, statement: str, expr: Expr, then: Expr, *, fair: Iterable[FairSelector] = ()) -> None:  # noqa: A002
         """On every fair run, whenever ``expr`` is true, ``then`` is true at that moment or later."""
+        selectors = self._selected(id, fair)
         self._property(id, statement, PropertyKind.LEADS_TO, expr, then)
-        self._fair[id] = tuple(fair)
+        self._fair[id] = selectors
+
+    def _selected(self, id: str, fair: Iterable[FairSelector]) -> tuple[FairSelector, ...]:  # noqa: A002
+        if isinstance(fair, str):
+            raise WorldError(f"property {id}: fair={fair!r} is one name; give a list of them")
+        selectors = tuple(fair)
+        self._open(f"property {id}", *(one.selector if isinstance(one, Strong) else one for one in selectors))
+        return selectors
 
     def symmetric(
         self,
@@ -327,6 +384,7 @@ class World:
         parties = tuple((m,) if isinstance(m, PartyHandle) else tuple(m) for m in members)
         if len({len(member) for member in parties}) != 1:
             raise WorldError(f"world {self.name}: symmetric members are of different sizes; give each the same parties, in the same order")
+        self._open("symmetric()", *(party for member in parties for party in member), *(renames or {}))
         self.symmetries.append((parties, {h.index: fn for h, fn in (renames or {}).items()}))
 
     def owned(self) -> list[tuple[int, tuple[int, ...]]]:
@@ -360,18 +418,20 @@ class World:
     def system(self) -> System:
         """Close the world: its components and actions as the engines read them. The same object every time."""
         if self._system is None:
-            self._system = self._closing.system()
-            self.properties[:] = [self._resolved(p) for p in self.properties]
+            system = self._closing.system()
+            # Only a world without a fault is closed: a second attempt says again what is wrong.
+            self.properties[:] = [self._resolved(p, system) for p in self.properties]
+            self._system = system
         return self._system
 
-    def _resolved(self, claim: Property) -> Property:
-        fair = tuple(self._fairness(claim.id, selector) for selector in self._fair.get(claim.id, ()))
+    def _resolved(self, claim: Property, system: System) -> Property:
+        fair = tuple(self._fairness(claim.id, selector, system) for selector in self._fair.get(claim.id, ()))
         return evolve(claim, fair=fair)
 
-    def _fairness(self, id: str, selector: FairSelector) -> Fairness:  # noqa: A002
+    def _fairness(self, id: str, selector: FairSelector, system: System) -> Fairness:  # noqa: A002
         is_strong = isinstance(selector, Strong)
         plain = selector.selector if isinstance(selector, Strong) else selector
-        actions = self.system().actions if self._system else ()
+        actions = system.actions
         if isinstance(plain, ActionKind):
             found = frozenset(i for i, a in enumerate(actions) if a.kind is plain)
         elif isinstance(plain, LinkHandle):
