@@ -15,7 +15,7 @@ from troth.models.vector.expander import Counts, Expander
 from troth.models.vector.filler import Outgrown
 from troth.models.vector.findings import Watch
 from troth.models.vector.layout import CHUNK, Layout, Words, chunks, joined, taken
-from troth.models.vector.memory import SHARE, available_bytes, tune_allocator
+from troth.models.vector.memory import SHARE, available_bytes, exhausted, tune_allocator
 from troth.models.vector.parallel import Team, can_fork
 from troth.models.vector.symmetric import Canonical, representatives
 from troth.models.vector.table import Table
@@ -61,7 +61,11 @@ class VectorLevels:
 
     def repack(self, old: Layout, new: Layout) -> None:
         """Take over a new layout."""
-        self.levels = [[old.repacked(part, new) for part in level] for level in self.levels]
+        try:
+            self.levels = [[old.repacked(part, new) for part in level] for level in self.levels]
+        except MemoryError:
+            self.expander.adopt(old)  # what is known so far can still be read
+            raise
 
 
 class Batch:
@@ -105,8 +109,12 @@ class VectorSearch:
         self.found.levels = self.levels
         self.ticker = Ticker(report)
         self.max_bytes = limits.max_bytes or int(available_bytes() * SHARE)
-        self.table = self._table()
+        self.table: Table
         self.depth = 0
+        self.alone = False
+        """No team can be had: there is not the memory that it would share."""
+        self.settled = (0, 0)
+        """Edges, and those cut off, up to the last level that was done."""
         self.level_bytes = 0
         self.known = 0
         """Local states of all components when the present level began."""
@@ -122,10 +130,24 @@ class VectorSearch:
     def run(self) -> Exploration:
         """Search until everything is seen or a limit is reached."""
         started = perf_counter()
+        try:
+            self._run()
+        except (MemoryError, OSError) as error:
+            if not exhausted(error):
+                raise
+            # What was settled at the ends of levels is as good as ever; of the level under way nothing is said.
+            self.found.ending = Ending.MEMORY
+            self.found.edges, self.found.truncated = self.settled
+        self.found.seconds = perf_counter() - started
+        return self.found
+
+    def _run(self) -> None:
+        self.table = self._table()
         front = joined([self.table.insert(self.expander.layout.pack_one(self.start)), self.table.flush()], self.expander.layout.words)
         while len(front[0]):
-            if self._team_pays(len(front[0])):
-                front, ending = Team(self, self.limits.processes).run(front)
+            team = self._team(len(front[0]))
+            if team is not None:
+                front, ending = team.run(front)
                 if ending is not None:
                     self.found.ending = ending
                     break
@@ -141,14 +163,22 @@ class VectorSearch:
                 self.found.ending = ending
                 break
             self.depth += 1
-        self.found.seconds = perf_counter() - started
-        return self.found
+
+    def _team(self, size: int) -> Team | None:
+        """A team, if one pays and there is room for what it shares."""
+        if not self._team_pays(size):
+            return None
+        try:
+            return Team(self, self.limits.processes)
+        except (MemoryError, OSError):
+            self.alone = True
+            return None
 
     def _team_pays(self, size: int) -> bool:
         learnt, self.known = sum(self.expander.counts()) - self.known, sum(self.expander.counts())
         settled = learnt <= max(FORK_LEARNT, size >> 11)
         # A renaming may number new local states at any time, which a team could not agree on.
-        return self.limits.processes > 1 and size >= FORK_FRONTIER and settled and can_fork() and self.canonical is None
+        return not self.alone and self.limits.processes > 1 and size >= FORK_FRONTIER and settled and can_fork() and self.canonical is None
 
     def settle_counts(self, states: int, before: tuple[int, int]) -> None:
         """At the end of a level: how many states there are. ``before``: the edges counted, and those cut off, when the level began."""
@@ -156,6 +186,7 @@ class VectorSearch:
         if states > self.limits.most_states:
             self.found.cut_short(self.limits.most_states, before)
             self.watch.forget_edges()
+        self.settled = self.found.edges, self.found.truncated
 
     def look_on(self, front: Words, at: int) -> None:
         """Look at the states of a level from ``at`` on that are not expanded any more."""
@@ -202,13 +233,14 @@ class VectorSearch:
         old = self.expander.relayout()
         layout = self.expander.layout
         if layout is not old:
+            self.levels.repack(old, layout)
             new = [old.repacked(part, layout) for part in new]
             seen = self.table.all()
+            del self.table  # before there is another: the addresses may not suffice for both
             self.table = self.new_table(1, len(seen[0]))
             for piece in chunks(seen):
                 self.table.insert(old.repacked(piece, layout))
             self.table.flush()
-            self.levels.repack(old, layout)
         return self.levels.levels[-1][0], new
 
     def chunk(self, chunk: Words) -> tuple[Words, Counts]:

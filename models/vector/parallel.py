@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from troth.models.errors import Exhausted
 from troth.models.exploration import Ending
 from troth.models.vector.filler import Wanted
 from troth.models.vector.findings import Hits
 from troth.models.vector.layout import CHUNK, Layout, Words, chunks, joined, taken
-from troth.models.vector.memory import shared
+from troth.models.vector.memory import exhausted, shared
 from troth.models.vector.mesh import Mesh, WorkerLost
 from troth.models.vector.table import FACTOR, HALF
 from troth.spec.errors import TrothError
@@ -39,6 +40,7 @@ BLOCK = 2
 """Chunks that a worker expands between two meetings."""
 HANDED = 1 << 20
 """States that fit the memory for handing over, for each pair of workers and each of two turns."""
+NO_MEMORY = "the system gave no more memory"
 WANTED_LIMIT = 256
 """States with new successors that a worker brings to one meeting."""
 
@@ -128,17 +130,24 @@ class Team:
         """Search from the level ``front`` on. Returns an ending, or (``None``) the level to go on with after a change of layout."""
         context = get_context("fork")
         children: list[ForkProcess] = []
-        with warnings.catch_warnings():
-            # Python 3.12 warns of forking while threads exist; numpy's idle ones hold no lock that a worker needs.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            for number in range(1, self.workers):
-                child = context.Process(target=self._child, args=(number, front), daemon=True)
-                child.start()
-                children.append(child)
         try:
+            with warnings.catch_warnings():
+                # Python 3.12 warns of forking while threads exist; numpy's idle ones hold no lock that a worker needs.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                for number in range(1, self.workers):
+                    child = context.Process(target=self._child, args=(number, front), daemon=True)
+                    child.start()
+                    children.append(child)
             self.mesh.join(0)
-            worker = Worker(self, 0, front)
-            ending = worker.run()
+            try:
+                worker = Worker(self, 0, front)
+                ending = worker.run()
+            except (MemoryError, OSError, Exhausted) as error:
+                if not isinstance(error, Exhausted) and not exhausted(error):
+                    raise
+                self.mesh.fail(Exhausted(NO_MEMORY))
+                self._gather()
+                raise MemoryError(NO_MEMORY) from error
             return self._dissolved(worker, ending)
         except WorkerLost as lost:
             for child in children:
@@ -167,12 +176,12 @@ class Team:
         except TrothError as error:
             self.mesh.fail(error)
         except Exception as error:
-            self.mesh.fail(TrothError(f"a worker failed with {type(error).__name__}: {error}"))
+            said = Exhausted(NO_MEMORY) if exhausted(error) else TrothError(f"a worker failed with {type(error).__name__}: {error}")
+            self.mesh.fail(said)
 
-    def _dissolved(self, worker: Worker, ending: Ending | None) -> tuple[Words, Ending | None]:
-        """Back to one process: the levels of all workers, and, unless the search is over, one table again."""
-        search = self.search
-        levels = search.levels.levels
+    def _gather(self) -> None:
+        """The levels of all workers, for whoever walks back from a finding."""
+        levels = self.search.levels.levels
         used = [0] * self.workers
         for sizes in self.sizes:
             level = []
@@ -180,11 +189,17 @@ class Team:
                 level.append(tuple(word[used[number] : used[number] + size] for word in self.arenas[number].memory))
                 used[number] += size
             levels.append(level)
+
+    def _dissolved(self, worker: Worker, ending: Ending | None) -> tuple[Words, Ending | None]:
+        """Back to one process: the levels of all workers, and, unless the search is over, one table again."""
+        search = self.search
+        self._gather()
         if ending is not None:
             return worker.front, ending
         old = search.expander.relayout()
         layout: Layout = search.expander.layout
         search.levels.repack(old, layout)
+        del search.table
         search.table = search.new_table(1, sum(len(part[0]) for level in search.levels.levels for part in level))
         for level in search.levels.levels:
             for part in level:
