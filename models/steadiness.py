@@ -12,10 +12,26 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from troth.models.canonical import spelled
-from troth.models.errors import NotDeterministic
+from troth.models.errors import ComponentFailed, NotDeterministic, WorldError
 
 if TYPE_CHECKING:
-    from troth.models.system import Branch, System, Tabulated
+    from troth.models.system import Branch, Component, Outcome, System, Tabulated
+
+def twice(calls: int) -> bool:
+    """Which calls are made twice to see whether the answers agree: the first ones of each component, then every sixteenth."""
+    return calls < 64 or calls % 16 == 0
+
+
+def ask(component: Component, state: Hashable, operation: Hashable) -> tuple[Outcome, ...]:
+    """What a component answers; whatever its own code raises is ``ComponentFailed``."""
+    try:
+        return component.react(state, operation)
+    except (WorldError, NotDeterministic):
+        raise
+    except Exception as error:
+        where = f"it was asked {told(operation)} in state {component.spelled(state)}"
+        raise ComponentFailed(f"{component.name} raised {type(error).__name__}: {error}; {where}") from error
+
 
 AGAIN = 256
 """Answers of each component that are asked for once more when a search is over."""

@@ -22,8 +22,8 @@ from typing import NamedTuple, TypeAlias
 from attrs import frozen
 
 from troth.models.canonical import admit, alike, digest, not_alike, spelled
-from troth.models.errors import ComponentFailed, NotCanonical, NotDeterministic, WorldError
-from troth.models.steadiness import compare, told
+from troth.models.errors import NotCanonical, WorldError
+from troth.models.steadiness import ask, compare, twice
 
 State: TypeAlias = tuple[int, ...]
 """A global state: the number of each component's local state, in the order of the components."""
@@ -197,11 +197,6 @@ def _no_key(what: str, value: object, error: TypeError) -> WorldError:
     return WorldError(f"{what} {value!r}, which cannot be numbered ({error}); make it of tuples, frozensets and frozen values")
 
 
-def _twice(calls: int) -> bool:
-    """Which calls are made twice to see whether the answers agree: the first ones of each component, then every sixteenth."""
-    return calls < 64 or calls % 16 == 0
-
-
 class System:
     """Components and actions, with their tabulation. Both engines and every export work on this."""
 
@@ -291,7 +286,7 @@ class System:
         started = perf_counter()
         operation = self.items[item][1]
         branches = self.answered(table, local, operation)
-        if _twice(len(table.calls)) and not isinstance(operation, Check):
+        if twice(len(table.calls)) and not isinstance(operation, Check):
             compare(self, table, local, operation, branches)
         table.seconds += perf_counter() - started
         return branches
@@ -303,17 +298,8 @@ class System:
             return () if emits is None else (Branch(local, tuple(self.item(e) for e in emits), None, (), (), "", truncated=False),)
         return tuple(
             Branch(table.number(o.state), tuple(self.item(e) for e in o.emits), o.variant, o.rows, o.guards, o.note, o.truncated)
-            for o in self._ask(table.component, table.states[local], operation)
+            for o in ask(table.component, table.states[local], operation)
         )
-
-    def _ask(self, component: Component, state: Hashable, operation: Hashable) -> tuple[Outcome, ...]:
-        try:
-            return component.react(state, operation)
-        except (WorldError, NotDeterministic):
-            raise
-        except Exception as error:
-            where = f"it was asked {told(operation)} in state {component.spelled(state)}"
-            raise ComponentFailed(f"{component.name} raised {type(error).__name__}: {error}; {where}") from error
 
     def resolve(self, symbol: int, local: int) -> tuple[tuple[int, int], ...]:
         """What a symbol may become in a local state of its head: pairs (new local state, new symbol)."""

@@ -204,48 +204,6 @@ def test_a_party_that_cannot_step_is_an_error_and_never_a_verdict(capsys: pytest
     assert says in data["worlds"][0]["reason"]
 
 
-CANNOT = """
-    @blueprint("m")
-    def mine(bounds):
-        world = World("m")
-        a = world.party("a", lambda s, e: ((s + 1) % 4, []), initial=0, observe={"n": lambda s: s})
-        world.may(a, "go")
-        world.always("P", "it can be divided by", a.where(
-            lambda s: 6 // (2 - s) > 0))
-        world.always("Q", "a number where a bool is needed", a.n)
-        world.leads_to("L", "it can be told in the end", a.n == 3,
-            a.where(lambda s: 6 // (2 - s) > 1))
-        return world
-"""
-
-
-@pytest.mark.parametrize(
-    ("claim", "says"),
-    [
-        ("P", "mine.py:9: ZeroDivisionError: integer division or modulo by zero"),
-        ("Q", "mine.py:10: `a.n` gave 0, not a bool"),
-        ("L", "mine.py:12: ZeroDivisionError: integer division or modulo by zero"),
-    ],
-)
-def test_a_property_that_cannot_be_evaluated_names_the_line(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claim: str, says: str
-) -> None:
-    """Where it raised, or else where the property is declared; the state is shown, and shown again with the same words."""
-    monkeypatch.chdir(tmp_path)
-    file_of(tmp_path, CANNOT)
-    code, out, _ = run(capsys, "mine.py:mine", "--property", claim)
-    (line,) = [line for line in out.splitlines() if line.startswith(f"  {claim}  ERROR")]
-    (replay,) = [line for line in out.splitlines() if "replay:" in line]
-
-    assert code == 3
-    assert f"({says})" in line
-    assert f"{0 if claim == 'Q' else 2} steps" in line
-    again, shown, _ = run(capsys, *replay.split("replay: ")[1].split("   ")[0].split()[2:])
-    assert again == 3
-    assert claim == "L" or f"ERROR     {claim}" in shown
-    assert claim != "P" or f"({says})" in shown
-
-
 # -- JSON, page, mutants -----------------------------------------------------------------------------------------------
 
 
@@ -288,44 +246,6 @@ def test_a_single_mutant_is_checked_like_a_world(capsys: pytest.CaptureFixture[s
     assert run(capsys, *words[2:])[0] == 1
 
 
-def test_a_page_is_written_beside_the_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """With a drawing, and the line that replays it."""
-    file = tmp_path / "report.html"
-    code, out, _ = run(capsys, LOCK, "--html", str(file))
-    found = file.read_text(encoding="utf-8")
-
-    assert code == 1
-    assert "--html FILE" not in out
-    assert "<svg" in found
-    assert f"troth check {LOCK} --property MUTEX --replay " in found
-
-
-def test_one_run_makes_a_page_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """With what it shows, its drawing, and the line that replays it."""
-    _, out, _ = run(capsys, LOCK, "--bound", "LOSS=0", "--property", "MUTEX")
-    (replay,) = [line.split("replay: ")[1].split("   ")[0] for line in out.splitlines() if "replay:" in line]
-    file = tmp_path / "run.html"
-    code, _, _ = run(capsys, *replay.split()[2:], "--html", str(file))
-    found = file.read_text(encoding="utf-8")
-
-    assert code == 1
-    assert "one run of lock" in found
-    assert found.count("<svg") == 1
-    assert '<td>MUTEX</td><td><span class="verdict violated">VIOLATED</span></td>' in found
-    assert f"<code>{replay}</code>" in found
-
-
-def test_a_run_that_violates_nothing_decides_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 3: of other runs it says nothing. The witness of a `sometimes` is what was asked for."""
-    data = as_json(capsys, LOCK)
-    properties = data["properties"]
-    assert isinstance(properties, list)
-    token = properties[1]["witness"]["replay"]
-
-    assert run(capsys, LOCK, "--property", "MUTEX", "--replay", token)[0] == 3
-    assert run(capsys, LOCK, "--property", "HELD", "--replay", token)[0] == 0
-
-
 def test_the_worlds_are_listed_with_all_that_can_be_asked_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     """Bounds with their defaults, parties, properties; the standard ones first."""
     code, out, err = run(capsys, "worlds")
@@ -354,7 +274,6 @@ def test_every_standard_world_is_built_in_and_says_what_it_is(capsys: pytest.Cap
 
 def test_progress_is_shown_on_a_terminal_only(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """On stderr, on one line that is taken away."""
-    from troth.models.exploration import Progress
 
     assert report.ProgressLine().reporter is None
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -447,20 +366,3 @@ def test_an_interrupt_ends_everything(workers: str) -> None:
     assert said.splitlines()[-1].endswith("troth: interrupted")
     assert "Traceback" not in said
     assert left == []
-
-
-def test_the_line_of_progress_tells_a_search_from_a_phase_that_is_one_call(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A rate and a frontier where there are any; else the size of what is worked on, and what remains of it."""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    line = report.ProgressLine()
-    assert line.reporter is not None
-    line.reporter(Progress("exploring", 1_000, 5_000, 300, 7, 20_000.0, 0.5))
-    line.reporter(Progress("liveness components of L", 1_000, 5_000, 0, 9, 0.0, 2.0, 3.0))
-    said = capsys.readouterr().err.split("\r\x1b[K")
-
-    assert said[1:] == [
-        "exploring   1,000 states   frontier 300   depth 7   20,000/s   0.50 s",
-        "liveness components of L   1,000 states   5,000 edges   2.0 s   about 3.0 s left",
-    ]
