@@ -159,3 +159,17 @@ def test_every_public_thing_says_what_it_is(top: str) -> None:
         for node in tree.body:
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
                 assert ast.get_docstring(node), f"{path}: {node.name}"
+
+
+def test_ci_runs_what_the_readme_tells_a_reader_to_run() -> None:
+    """The tests by the README's own command; the slow ones by hand; every standard world through the command line."""
+    readme = (ROOT / "README.md").read_text()
+    ran = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if not line.lstrip().startswith("#")]
+    (command,) = [line for line in readme.splitlines() if line.endswith("python -m pytest")]
+
+    assert [line for line in ran if "pytest" in line.lower()] == [
+        'export PYTEST_ADDOPTS="-n 2" # else exactly as README.md says; the slow tests are run by hand',
+        f"check {command.split(' && ')[1]}",
+    ]
+    assert f"run {command.split(' && ')[0]}" in ran
+    assert any("troth check --json" in line for line in ran)
