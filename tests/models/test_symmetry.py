@@ -81,6 +81,64 @@ def test_several_parties_can_move_together() -> None:
     assert half.verdict is Verdict.HOLDS
 
 
+def pair(first: Any, second: Any, *, whens: tuple[int, int] = (9, 9), options: tuple[dict[str, Any], ...] = ({}, {})) -> World:
+    """Two parties that count, each with a link to a third."""
+    world = World("pair")
+    end = world.party("end", lambda s, e: (s, ()), initial=0)
+    members = [
+        world.party("a", first, initial=0, observe={"n": lambda n: n}),
+        world.party("b", second, initial=0, observe={"n": lambda n: n}),
+    ]
+    for member, when, option in zip(members, whens, options, strict=True):
+        world.link(member, end, "line", **option)
+        world.may(member, "go", when=member.n < when)
+    world.symmetric(members)
+    return world
+
+
+def upto(most: int) -> Any:
+    """Counts."""
+    return lambda n, e: (n + 1, ()) if n < most else None
+
+
+def test_parties_that_act_alike_are_taken_though_their_functions_are_two() -> None:
+    assert check(pair(upto(3), upto(3))).states == 10
+
+
+@pytest.mark.parametrize(
+    ("world", "why"),
+    [
+        (lambda: pair(upto(1), upto(3)), "a, b are not interchangeable: in .*a.go"),
+        (lambda: pair(upto(3), upto(3), whens=(1, 2)), "a, b are not interchangeable: in .*a.go"),
+        (lambda: pair(upto(3), upto(3), options=({"lossy": True}, {})), "a>end:line has losses True, b>end:line has False"),
+        (lambda: pair(upto(3), upto(3), options=({}, {"duplicating": True})), "a>end:line has duplicates False"),
+        (lambda: pair(upto(3), upto(3), options=({}, {"capacity": 2})), "a>end:line has capacity 1, b>end:line has 2"),
+    ],
+)
+def test_parties_that_differ_are_refused(world: Any, why: str) -> None:
+    with pytest.raises(WorldError, match=why):
+        check(world())
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_a_property_that_tells_the_parties_apart_is_refused(which: int) -> None:
+    world = pair(upto(3), upto(3))
+    a, b = world.handles[1:3]
+    one, other = (a, b) if which == 1 else (b, a)
+    world.never("alone", "one never leads alone", (one.n == 2) & (other.n == 0))
+
+    with pytest.raises(WorldError, match="property alone tells them apart"):
+        check(world)
+
+
+def test_a_step_property_that_tells_the_parties_apart_is_refused() -> None:
+    world = pair(upto(3), upto(3))
+    world.step("grows", "a does not move", world.handles[1].n.next == world.handles[1].n)
+
+    with pytest.raises(WorldError, match="property grows tells them apart"):
+        check(world)
+
+
 def test_members_of_different_sizes_are_refused() -> None:
     world = World("w")
     a, b, c = (world.party(name, lambda s, e: (s, ()), initial=0) for name in "abc")
