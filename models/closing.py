@@ -119,6 +119,7 @@ class Closing:
             if isinstance(handle, PartyHandle):
                 handle.party.ticks = self.ticks
                 handle.party.route = self._router(handle)
+                handle.party.punctual = self._punctual(handle)
         for plan in self.crashes:
             plan.party.party.crash = self._crash(plan)
         actions = [*self._calls(), *self._network(), *self._timers(), *self._time(), *self._faults()]
@@ -140,6 +141,11 @@ class Closing:
         takers = {effect: taker for (index, effect), taker in self.takers.items() if index == party.index}
         ignored = frozenset(effect for index, effect in self.ignored if index == party.index)
         return Router(party.name, sends, names, takers, ignored).route
+
+    def _punctual(self, party: PartyHandle) -> frozenset[str]:
+        """Links, by the name at their target, whose messages must be taken before the clock ticks again."""
+        links = [(plan.handle.link, plan.target) for plan in self.links]
+        return frozenset(link.arrives_as for link, target in links if target is party and link.delay is not None)
 
     def _about(self, party: PartyHandle) -> tuple[int, ...]:
         """The party, then the links that leave it."""
@@ -217,7 +223,25 @@ class Closing:
                 raise WorldError(f"stopwatch {watch.name}: `{running}` must look at exactly one component")
             (index,) = running.components
             items.append((index, _Read(_check(index, running), watch.index)))
-        return [Action("tick", ActionKind.TICK, "clock", tuple(items), tuple(i for i, _ in items))]
+        about = tuple(i for i, _ in items)
+        return [Action("tick", ActionKind.TICK, "clock", (self._passes(tuple(items)),), about)]
+
+    def _passes(self, items: tuple[Item, ...]) -> Item:
+        """What begins a tick: each component in turn is asked whether a tick changes it; the first that says so lets ``items`` happen."""
+        rest: Item | None = None
+        for index, operation in reversed(items):
+            name = self.handles[index].name
+            if isinstance(operation, _Read):
+                watch = operation.watch
+                run, stop = (
+                    (watch, _Moves(self.handles[watch].name, watch, op, items, rest)) for op in (StopwatchOp.RUN, StopwatchOp.STOP)
+                )
+                rest = (index, _Either(self.handles[watch].name, operation, run, stop))
+            else:
+                rest = (index, _Moves(name, index, operation, items, rest))
+        if rest is None:
+            raise WorldError("the world has a clock and nobody for whom time could pass; declare a party")
+        return rest
 
     def _faults(self) -> list[Action]:
         found = []
@@ -240,8 +264,12 @@ class Closing:
         )
 
 
+@define(init=False, eq=False, slots=False)
 class _Read(Check):
     """A check that never blocks: it starts or stops a stopwatch."""
+
+    text: str
+    watch: int
 
     def __init__(self, check: Check, watch: int) -> None:
         super().__init__(check.text, check.holds)
@@ -250,6 +278,51 @@ class _Read(Check):
     def emits(self, system: System, local: int) -> tuple[Item, ...] | None:
         """One item for the stopwatch."""
         return ((self.watch, StopwatchOp.RUN if self.holds(system, local) else StopwatchOp.STOP),)
+
+
+@define(init=False, eq=False, slots=False)
+class _Moves(Check):
+    """A tick changes this component, and so ``tick`` happens; or else ``rest`` is asked. Where a tick changes nothing there is none.
+
+    Otherwise a world in which nothing can happen any more would seem to go on, because time still passes.
+    """
+
+    text: str
+
+    def __init__(self, name: str, index: int, operation: Hashable, tick: tuple[Item, ...], rest: Item | None) -> None:
+        how = f" ({operation.value})" if isinstance(operation, StopwatchOp) else ""
+        super().__init__(f"time passes for {name}{how}", self._moves)
+        self.index = index
+        self.operation = operation
+        self.tick = tick
+        self.rest = rest
+
+    def _moves(self, system: System, local: int) -> bool:
+        table = system.components[self.index]
+        before = table.states[local]
+        return any(outcome.state != before for outcome in table.component.react(before, self.operation))
+
+    def emits(self, system: System, local: int) -> tuple[Item, ...] | None:
+        """The tick, or who else is asked."""
+        if self.holds(system, local):
+            return self.tick
+        return None if self.rest is None else (self.rest,)
+
+
+@define(init=False, eq=False, slots=False)
+class _Either(Check):
+    """Asks a stopwatch whether it moves, which depends on whether it runs."""
+
+    text: str
+
+    def __init__(self, name: str, running: Check, run: Item, stop: Item) -> None:
+        super().__init__(f"{name} runs: {running.text}", running.holds)
+        self.run = run
+        self.stop = stop
+
+    def emits(self, system: System, local: int) -> tuple[Item, ...] | None:
+        """One question."""
+        return (self.run if self.holds(system, local) else self.stop,)
 
 
 def _check(index: int, expr: Expr) -> Check:

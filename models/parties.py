@@ -25,7 +25,7 @@ from troth.models.behaviours import Behaviour, Taken
 from troth.models.canonical import spelled
 from troth.models.errors import WorldError
 from troth.models.system import Component, Item, Outcome
-from troth.spec.core import CallCancelled, Called, CancelTimer, RefusalKind, SetTimer, TimerFired
+from troth.spec.core import CallCancelled, Called, CancelTimer, Received, RefusalKind, SetTimer, TimerFired
 
 
 class Mode(Enum):
@@ -118,6 +118,8 @@ class PartyComponent(Component):
         self.route: Router = _unrouted
         self.crash: Crash | None = None
         self.never_refuses: Collection[RefusalKind] = ()
+        self.punctual: Collection[str] = ()
+        """Links whose messages may not wait: they come at a certain tick."""
 
     # -- reactions -----------------------------------------------------------------------------------------------------
 
@@ -140,6 +142,8 @@ class PartyComponent(Component):
             return () if isinstance(event, Called | CallCancelled) else (Outcome(local, note=f"{self.name} is {local.mode.value}, lost"),)
         taken = self.behaviour.take(local.state, event)
         if not taken:
+            if isinstance(event, Received) and event.link in self.punctual:
+                raise self._stopped(local, f"{spelled(event.message)}, which has arrived over {event.link!r}")
             return ()
         if len(taken) == 1:
             return tuple(self._outcomes(local, taken[0], None))
@@ -210,11 +214,19 @@ class PartyComponent(Component):
             rest = local._replace(timers=tuple(t for t in local.timers if t is not timer))
             named = ("stale" if timer.stale else "timer", timer.timer, timer.key)
             taken = self.behaviour.take(rest.state, TimerFired(timer.timer, timer.key, timer.generation))  # type: ignore[arg-type]
+            if not taken and self.ticks is not None:
+                raise self._stopped(local, f"timer {timer_text(timer)}, which is due")
             for index, one in enumerate(taken or ()):
                 for outcome in self._outcomes(rest, one, index if taken and len(taken) > 1 else None):
                     extra = () if outcome.variant is None else (outcome.variant,)
                     found.append(outcome._replace(variant=(*named, *extra)))
         return tuple(found)
+
+    def _stopped(self, local: PartyLocal, what: str) -> WorldError:
+        return WorldError(
+            f"{self.name} does not take {what}, in state {spelled(local.state)}; in a timed world the clock would stand still, "
+            "so its step function must give (state, ()) where nothing comes of an event, not None"
+        )
 
     def _tick(self, local: PartyLocal) -> tuple[Outcome, ...]:
         if any(t.left == 0 for t in local.timers):

@@ -218,7 +218,10 @@ class World:
         return handle
 
     def clock(self, ticks: Mapping[str, int]) -> None:
-        """Make the world timed: each named limit in whole ticks. Time passes one tick at a time, for everybody at once."""
+        """Make the world timed: each named limit in whole ticks. Time passes one tick at a time, for everybody at once.
+
+        There is no tick where it would change nothing: no timer runs, nothing is on its way, and no stopwatch moves.
+        """
         self._open("clock()")
         for limit, count in ticks.items():
             if count < 1:
