@@ -17,6 +17,7 @@ from troth.models.errors import ComponentFailed, NotDeterministic, WorldError
 if TYPE_CHECKING:
     from troth.models.system import Branch, Component, Outcome, System, Tabulated
 
+
 def twice(calls: int) -> bool:
     """Which calls are made twice to see whether the answers agree: the first ones of each component, then every sixteenth."""
     return calls < 64 or calls % 16 == 0
