@@ -82,7 +82,7 @@ class RefusedLocal(PartyLocal):
         last: Any = tuple(self)[3]
         return tuple(last)
 
-    def _replace(self, /, **parts: Any) -> RefusedLocal:
+    def _replace(self, /, **parts: Any) -> RefusedLocal:  # pyright: ignore[reportIncompatibleMethodOverride] - callers hold a PartyLocal, and keep its class
         return RefusedLocal(*PartyLocal(*self[:3])._replace(**parts), self.refused)
 
 

@@ -41,7 +41,7 @@ def test_waiting_for_a_timer_or_a_message_is_no_deadlock() -> None:
     def p(state: int, event: Any) -> Any:
         match event:
             case TimerFired() | Received():
-                return 0, (SetTimer("t", None, 0, "L"), Send("line", "m"))
+                return 0, (SetTimer("t", None, 0, "L"), Send("line", "m"))  # type: ignore[arg-type]
             case _:
                 return 0, (SetTimer("t", None, 0, "L"),)
 
@@ -68,7 +68,7 @@ def test_who_does_not_take_a_timer_that_is_due_is_named() -> None:
 def test_who_does_not_take_a_message_that_has_arrived_is_named() -> None:
     def late(delay: int | None) -> World:
         world = World("message")
-        p = world.party("p", once(Send("line", "m")), initial=0)
+        p = world.party("p", once(Send("line", "m")), initial=0)  # type: ignore[arg-type]
         world.link(p, world.party("q", once(), initial=0), "line", arrives_as="inbox", delay=delay)
         world.may(p, "go", times=1)
         world.clock({"L": 2})

@@ -8,8 +8,8 @@ from typing import Any
 
 from troth.models import World, check
 from troth.models.check import Verdict
+from troth.models.handles import PartyHandle
 from troth.models.parties import Mode, RefusedLocal
-from troth.models.world import PartyHandle
 from troth.spec.core import Called, Refusal, RefusalKind, SetTimer, Step, TimerFired
 
 VIOLATION, DRIVER = RefusalKind.VIOLATION, RefusalKind.DRIVER
@@ -96,4 +96,4 @@ def test_what_was_refused_survives_a_renaming_and_a_copy() -> None:
     local = RefusedLocal(Mode.UP, 1, (), (VIOLATION,))
 
     assert local._replace(state=2) == RefusedLocal(Mode.UP, 2, (), (VIOLATION,))
-    assert pickle.loads(pickle.dumps(local)).refused == (VIOLATION,)  # noqa: S301
+    assert pickle.loads(pickle.dumps(local)).refused == (VIOLATION,)
