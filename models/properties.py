@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TypeAlias
 
 from attrs import field, frozen
 
@@ -72,5 +71,3 @@ connects = ActionKind.CONNECT
 """For ``fair=``: links that were cut are opened again."""
 ticks = ActionKind.TICK
 """For ``fair=``: time passes."""
-
-FairName: TypeAlias = ActionKind | str

@@ -369,10 +369,6 @@ class System:
         """The name of a component."""
         return self.components[component].component.name
 
-    def locals(self, state: State) -> tuple[Hashable, ...]:
-        """The components' own states in a global state."""
-        return tuple(table.states[local] for table, local in zip(self.components, state, strict=True))
-
     def numbers(self, states: Sequence[Hashable]) -> State:
         """The global state with these local states."""
         return tuple(table.number(state) for table, state in zip(self.components, states, strict=True))

@@ -127,16 +127,3 @@ def trace_along(
 
 def _itself(state: State) -> State:
     return state
-
-
-def replayed(system: System, choices: Sequence[int]) -> Trace:
-    """The trace that takes these edges, each by its place among ``edges``. Raises ``IndexError`` if there is none such."""
-    state = system.initial
-    steps: list[TraceStep] = []
-    for choice in choices:
-        found = edges(system, state)
-        if not 0 <= choice < len(found):
-            raise IndexError(f"step {len(steps) + 1}: there are {len(found)} edges, so no edge {choice}")
-        steps.append(found[choice])
-        state = found[choice].state
-    return Trace(system, system.initial, tuple(steps))

@@ -53,10 +53,6 @@ class PartyCore:
         if route is None:
             why = f"{self.party.name} has no route for {spelled_selector(where)}"
             return Step(refusal=Refusal(fault, f"{self.party.name}.unrouted", why))
-        sample = route.sample
-        if isinstance(event, core.Received) and isinstance(sample, core.Received) and event.link != sample.link:
-            why = f"{type(event.message).__name__} comes over link {sample.link!r} only, not over {event.link!r}"
-            return Step(refusal=Refusal(fault, f"{self.party.name}.unrouted", why))
         saved = self._store.save()
         if isinstance(event, core.TimerFired) and not self._store.fired(event):
             return Step(rows=(f"timer.{event.timer}.stale",))

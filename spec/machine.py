@@ -21,7 +21,7 @@ from troth.spec import checks
 from troth.spec.core import RowId
 from troth.spec.emits import Emission
 from troth.spec.errors import BadRow
-from troth.spec.guards import Atom, Guard, always, merged_atoms
+from troth.spec.guards import Atom, Guard, Valuation, always, merged_atoms
 
 State: TypeAlias = Enum
 States: TypeAlias = Enum | Iterable[Enum]
@@ -158,10 +158,11 @@ class Cell:
     atoms: tuple[Atom, ...]
     entries: tuple[Entry, ...]
     by_bits: Mapping[int, Entry]
+    """By valuation as bits, atom 0 lowest."""
 
-    def decide(self, bits: int) -> Entry:
-        """The entry for a valuation given as bits, atom 0 lowest."""
-        return self.by_bits[bits]
+    def under(self, valuation: Valuation) -> Entry:
+        """The entry that a valuation of the atoms decides for."""
+        return self.by_bits[sum(valuation[atom.name] << place for place, atom in enumerate(self.atoms))]
 
 
 @frozen(eq=False)

@@ -24,8 +24,8 @@ from troth.spec.views import View
 Selector: TypeAlias = tuple[type | str, ...]
 
 
-_TOLD_APART_BY: Mapping[type, Callable[[Any], type | str]] = {
-    core.Received: lambda event: type(event.message),
+_TOLD_APART_BY: Mapping[type, Callable[[Any], Selector | str]] = {
+    core.Received: lambda event: (type(event.message), event.link),
     core.TimerFired: attrgetter("timer"),
     core.Called: attrgetter("call"),
     core.CallCancelled: attrgetter("call"),
@@ -33,15 +33,21 @@ _TOLD_APART_BY: Mapping[type, Callable[[Any], type | str]] = {
     core.LinkLost: attrgetter("link"),
     core.TransferProgressed: attrgetter("kind"),
     core.TransferEnded: attrgetter("kind"),
-    core.EffectFailed: lambda event: type(event.effect),
+    core.EffectFailed: lambda event: (type(event.effect),),
 }
 
 
 def selector(event: core.Event) -> Selector:
-    """What routes are looked up by: the class of the event, and the name in it that tells one use from another."""
+    """What routes are looked up by: the class of the event, and what in it tells one use from another.
+
+    The link is part of it: a message that comes over another link than its route's has no route.
+    """
     cls = type(event)
     apart = _TOLD_APART_BY.get(cls)
-    return (cls,) if apart is None else (cls, apart(event))
+    if apart is None:
+        return (cls,)
+    told = apart(event)
+    return (cls, told) if isinstance(told, str) else (cls, *told)
 
 
 @frozen
@@ -84,8 +90,8 @@ class Route:
 
 
 def received(message: type[core.Message], *to: To, link: str, gate: To | None = None) -> Route:
-    """A message goes to ``to``, if ``gate`` delivers it."""
-    return Route((core.Received, message), core.Received(link, samples.sample(message)), to, gate)
+    """A message that comes over ``link`` goes to ``to``, if ``gate`` delivers it."""
+    return Route((core.Received, message, link), core.Received(link, samples.sample(message)), to, gate)
 
 
 def called(call: str, *to: To, payload: type[Any] | None = None) -> Route:

@@ -132,8 +132,6 @@ class Store:
             return
         if state is machine.initial:
             self.slots = {**self.slots, machine.name: old.without(key)}
-            for name in machine.timers:
-                self.stale.pop((name, key), None)
             return
         new = old.having(key, Slot(state, machine.trimmed(state, data)))
         self.slots = {**self.slots, machine.name: new}

@@ -26,7 +26,7 @@ from troth.spec.engine import PartyCore
 from troth.spec.guards import always, atom
 from troth.spec.machine import SAME, Ignore, Machine, Row, keep
 from troth.spec.party import Party, To, happened, received, timer
-from troth.statemachines.shared.words import DATA, Deployment, own
+from troth.statemachines.shared.words import DATA, Deployment, own, sets
 
 PARTY = "party"
 """The local link from a receiver to the party that it fetches for."""
@@ -74,9 +74,8 @@ def resume(data: DownloadData, event: Any) -> DownloadData:  # noqa: ARG001
     return evolve(data, attempt=data.attempt + 1)
 
 
-def hold(data: DownloadData, event: Any) -> DownloadData:  # noqa: ARG001
-    """Rule 1: said once."""
-    return evolve(data, attempt=1)
+hold = sets("hold", attempt=1)
+"""Rule 1: said once."""
 
 
 def note(data: DownloadData, event: Any) -> DownloadData:

@@ -14,7 +14,6 @@ from troth.spec import core
 from troth.spec import messages as m
 from troth.spec.engine import PartyCore
 from troth.spec.party import Party, To, happened, received, timer
-from troth.spec.views import View
 from troth.statemachines.host.acceptance import ACCEPTANCE, AcceptanceState
 from troth.statemachines.host.delivery import ACTIVE, DELIVERY, DeliveryState
 from troth.statemachines.host.process import ALIVE, PROCESS, ProcessState
@@ -22,7 +21,7 @@ from troth.statemachines.host.session import SESSION
 from troth.statemachines.host.states import HostSessionState
 from troth.statemachines.shared.lease import LeaseState, lease
 from troth.statemachines.shared.source import SourceState, source
-from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS, SUPERVISOR, Deployment, by_effect, by_key, by_seq
+from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS, SUPERVISOR, Deployment, by_effect, by_key, by_receiver, by_seq
 
 
 @frozen(kw_only=True)
@@ -43,10 +42,6 @@ def _moving(view: Any, _event: Any) -> bool:
 
 def _trainer_lives(view: Any, _event: Any) -> bool:
     return bool(view.process.state is ProcessState.RUNNING)
-
-
-def _by_receiver(_view: View, event: Any) -> tuple[int, int]:
-    return event.seq, event.receiver
 
 
 LEASE = lease(
@@ -101,8 +96,8 @@ HOST = Party(
         received(m.SessionClosed, To("session", "ended"), link=CONTROL, gate=_gate),
         received(m.AbortAccepted, To("session", "aborted"), link=CONTROL, gate=_gate),
         # the trainer's receiver of task payloads, and the host's own of results
-        received(m.PayloadHeld, To("source", "held", _by_receiver), link=DATA, gate=_gate),
-        received(m.PayloadAbandoned, To("source", "abandoned", _by_receiver), link=DATA, gate=_gate),
+        received(m.PayloadHeld, To("source", "held", by_receiver), link=DATA, gate=_gate),
+        received(m.PayloadAbandoned, To("source", "abandoned", by_receiver), link=DATA, gate=_gate),
         received(m.PayloadArrived, To("delivery", "arrived"), link=RECEIVERS, gate=_gate),
         received(m.PayloadLost, To("delivery", "missing"), link=RECEIVERS, gate=_gate),
         happened(core.TransferProgressed("task", (1, 0)), To("source", "progress", by_key), To("lease", "progress")),

@@ -32,7 +32,18 @@ from troth.spec.messages import (
     ResultSourceReleased,
     ResultUnknown,
 )
-from troth.statemachines.shared.words import CONTROL, RECEIVERS, SUPERVISOR, event_attempt, is_, own, own_key, session_epoch
+from troth.statemachines.shared.words import (
+    CONTROL,
+    RECEIVERS,
+    SUPERVISOR,
+    event_attempt,
+    is_,
+    own,
+    own_key,
+    own_launch,
+    session_epoch,
+    sets,
+)
 
 
 class AcceptanceState(Enum):
@@ -85,15 +96,11 @@ def fence(data: AcceptanceData, event: Any) -> AcceptanceData:
     return evolve(data, fenced=max(data.fenced, event.attempt))
 
 
-def exhaust(data: AcceptanceData, event: Any) -> AcceptanceData:  # noqa: ARG001
-    """Rule 3: there will be no other attempt."""
-    return evolve(data, reason=RejectReason.EXHAUSTED)
+exhaust = sets("exhaust", reason=RejectReason.EXHAUSTED)
+"""Rule 3: there will be no other attempt."""
 
-
-def give_up(data: AcceptanceData, event: Any) -> AcceptanceData:  # noqa: ARG001
-    """Rule 5."""
-    return evolve(data, reason=RejectReason.CANCELLED)
-
+give_up = sets("give_up", reason=RejectReason.CANCELLED)
+"""Rule 5."""
 
 inline = atom("inline", of=lambda view, event: event.inline)
 fenced = atom("fenced", of=lambda view, event: event.attempt <= view.own.data.fenced)
@@ -122,7 +129,7 @@ NOTED = send(CONTROL, ResultSourceReleased, epoch=session_epoch, seq=own_key)
 FETCH = send(RECEIVERS, FetchPayload, epoch=session_epoch, seq=own_key, inline=is_(False))
 LOST = send(RECEIVERS, DropPayload, epoch=session_epoch, seq=own_key, lost=is_(True))
 DROP = send(RECEIVERS, DropPayload, epoch=session_epoch, seq=own_key, lost=is_(False))
-REPORT = send(SUPERVISOR, ResultLost, launch=lambda f: f.view.config.launch)
+REPORT = send(SUPERVISOR, ResultLost, launch=own_launch)
 
 result = signal("delivery", "result")
 exhausted = signal("delivery", "exhausted")

@@ -22,8 +22,8 @@ from troth.spec.machine import SAME, Ignore, Machine, Refuse, Row, keep
 from troth.spec.messages import CancelTask, FailReason, TaskEnded, TaskOutcome, TaskReady, TaskStatus, Verdict
 from troth.statemachines.host.acceptance import OVER as ACCEPTANCE_OVER
 from troth.statemachines.host.states import HostSessionState
-from troth.statemachines.shared.source import offered
-from troth.statemachines.shared.words import CONTROL, SUPERVISOR, is_, own, session_epoch, then
+from troth.statemachines.shared.source import offered, sources_of
+from troth.statemachines.shared.words import CONTROL, SUPERVISOR, is_, own, own_launch, session_epoch, then
 
 
 class DeliveryState(Enum):
@@ -90,11 +90,6 @@ def seq_of(firing: Firing) -> int:
     return int(firing.data.seq)
 
 
-def its_source(firing: Firing) -> Keys:
-    """The source of the task's payload, if it has one."""
-    return Keys(tuple(key for key in firing.view.source if key[0] == firing.data.seq))
-
-
 OUTCOMES = {Verdict.ABORTED: TaskOutcome.ABORTED, Verdict.LOST: TaskOutcome.TRAINER_LOST}
 """What a task that ends with its session is said to be; SESSION_OVER where the verdict says no more."""
 
@@ -105,7 +100,7 @@ def by_verdict(firing: Firing) -> TaskOutcome:
 
 
 def _say(outcome: TaskOutcome) -> Any:
-    return send(SUPERVISOR, TaskEnded, launch=lambda f: f.view.config.launch, outcome=is_(outcome))
+    return send(SUPERVISOR, TaskEnded, launch=own_launch, outcome=is_(outcome))
 
 
 OFFER = send(
@@ -114,7 +109,7 @@ OFFER = send(
 )  # fmt: skip
 STATUS = send(CONTROL, TaskStatus, epoch=session_epoch, seq=own("seq"))
 CANCEL = send(CONTROL, CancelTask, epoch=session_epoch, seq=own("seq"))
-SAY_OVER = send(SUPERVISOR, TaskEnded, launch=lambda f: f.view.config.launch, outcome=by_verdict)
+SAY_OVER = send(SUPERVISOR, TaskEnded, launch=own_launch, outcome=by_verdict)
 SAY = {outcome: _say(outcome) for outcome in TaskOutcome}
 
 ask_later = set_timer("task", "task_retry_s")
@@ -126,7 +121,7 @@ expect = signal("acceptance", "expect", key=seq_of)
 forsake = signal("acceptance", "cancel", key=seq_of)
 offer_payload = signal("source", "offer", key=lambda f: Keys(((f.data.seq, 0),)), event=offered)
 here = signal("acceptance", "arrived", key=seq_of)
-let_go = signal("source", "release", key=its_source)
+let_go = signal("source", "release", key=sources_of(seq_of))
 
 
 def retract(outcome: TaskOutcome) -> list[Any]:

@@ -42,7 +42,7 @@ from troth.statemachines.host.acceptance import LIVE as UNDECIDED
 from troth.statemachines.host.delivery import ACTIVE
 from troth.statemachines.host.process import GONE, ProcessState
 from troth.statemachines.host.states import HostSessionState
-from troth.statemachines.shared.words import CONTROL, SUPERVISOR, event_epoch, is_, own, own_epoch, then, those
+from troth.statemachines.shared.words import CONTROL, SUPERVISOR, event_epoch, is_, own, own_epoch, own_launch, sets, then, those
 
 S = HostSessionState
 LAUNCH = (S.LAUNCHING, S.GREETED)
@@ -71,20 +71,12 @@ def open_above(data: HostSessionData, event: Any) -> HostSessionData:
     return evolve(data, epoch=event.epoch + 1)
 
 
-def _end(verdict: Verdict) -> Any:
-    def write(data: HostSessionData, event: Any) -> HostSessionData:  # noqa: ARG001
-        return evolve(data, verdict=verdict)
-
-    write.__name__ = f"verdict_{verdict.name.lower()}"
-    return write
-
-
-verdict_stopped = _end(Verdict.STOPPED)
-verdict_ended = _end(Verdict.ENDED)
-verdict_refused = _end(Verdict.REFUSED)
-verdict_timeout = _end(Verdict.TIMEOUT)
-verdict_lost = _end(Verdict.LOST)
-verdict_aborted = _end(Verdict.ABORTED)
+verdict_stopped = sets("verdict_stopped", verdict=Verdict.STOPPED)
+verdict_ended = sets("verdict_ended", verdict=Verdict.ENDED)
+verdict_refused = sets("verdict_refused", verdict=Verdict.REFUSED)
+verdict_timeout = sets("verdict_timeout", verdict=Verdict.TIMEOUT)
+verdict_lost = sets("verdict_lost", verdict=Verdict.LOST)
+verdict_aborted = sets("verdict_aborted", verdict=Verdict.ABORTED)
 
 
 def stuck(firing: Firing) -> bool:
@@ -114,8 +106,8 @@ OPEN = send(CONTROL, SessionOpen, epoch=own_epoch, instance=lambda f: f.view.con
 RESUME = send(CONTROL, SessionOpen, epoch=own_epoch, instance=lambda f: f.view.config.instance, resume=is_(True))
 SHUTDOWN = send(CONTROL, Shutdown, epoch=own_epoch)
 ABORT = send(CONTROL, Abort, epoch=own_epoch)
-STARTED = send(SUPERVISOR, SessionStarted, launch=lambda f: f.view.config.launch)
-ENDED = send(SUPERVISOR, SessionEnded, launch=lambda f: f.view.config.launch, verdict=own("verdict"), stuck=stuck)
+STARTED = send(SUPERVISOR, SessionStarted, launch=own_launch)
+ENDED = send(SUPERVISOR, SessionEnded, launch=own_launch, verdict=own("verdict"), stuck=stuck)
 
 listen = effect("open link", lambda _f: OpenLink(CONTROL))
 hang_up = effect("close link", lambda _f: CloseLink(CONTROL))

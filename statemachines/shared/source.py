@@ -10,13 +10,14 @@ The trainer keeps sources for results, the host for task payloads. A payload tha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
 from attrs import evolve, frozen
 
 from troth.spec.core import Offer, Release
-from troth.spec.emits import Firing, Forward, cancel_timer, effect, send, set_timer
+from troth.spec.emits import Firing, Forward, Keys, cancel_timer, effect, send, set_timer
 from troth.spec.guards import always
 from troth.spec.machine import SAME, Family, Ignore, Machine, Row, keep
 from troth.spec.messages import PayloadGone, PayloadReleased
@@ -55,6 +56,17 @@ class Offered:
 def offered(firing: Firing) -> Offered:
     """Offer it in the party's session."""
     return Offered(session_epoch(firing))
+
+
+def sources_of(seq: Callable[[Firing], Any]) -> Callable[[Firing], Keys]:
+    """The sources that the payload of a task has."""
+
+    def found(firing: Firing) -> Keys:
+        wanted = seq(firing)
+        return Keys(tuple(key for key in firing.view.source if key[0] == wanted))
+
+    found.__name__ = "its_sources"
+    return found
 
 
 def note_epoch(data: SourceData, event: Any) -> SourceData:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from troth.spec.core import Key
 from troth.spec.emits import Emit, Firing, Forward, Keys, fixed, signal
 from troth.spec.limits import Limits
 from troth.spec.messages import Done, Outcome
-
-E = TypeVar("E", bound=Enum)
 
 CONTROL = "control"
 """The link between a trainer and its host."""
@@ -56,6 +54,11 @@ def event_inline(firing: Firing) -> bool:
     return bool(firing.event.inline)
 
 
+def own_launch(firing: Firing) -> int:
+    """Which of its supervisor's launches the host is."""
+    return int(firing.view.config.launch)
+
+
 def own_key(firing: Firing) -> Any:
     """The key of the row's instance: a task's sequence, where the family is keyed by it."""
     return firing.key
@@ -89,6 +92,11 @@ def by_seq(_view: Any, event: Any) -> Key:
     return int(event.seq)
 
 
+def by_receiver(_view: Any, event: Any) -> Key:
+    """Route by the task and the receiver that the message names."""
+    return int(event.seq), int(event.receiver)
+
+
 def by_key(_view: Any, event: Any) -> Key:
     """Route by the key of the timer or transfer."""
     found: Key = event.key
@@ -110,14 +118,30 @@ def to(key: Key) -> Callable[[Any, Any], Key]:
     return chosen
 
 
-def done(call: str, outcome: Outcome | Callable[[Firing], Outcome], value: Callable[[Firing], int] | None = None) -> Forward:
-    """Let whoever waits in ``call`` return; nothing happens where nobody waits."""
+def sets(name: str, **fields: Any) -> Callable[[Any, Any], Any]:
+    """The update, of that name, that gives these fields these values and leaves the others."""
+
+    def update(data: Any, event: Any) -> Any:  # noqa: ARG001
+        return evolve(data, **fields)
+
+    update.__name__ = name
+    return update
+
+
+def done(
+    call: str,
+    outcome: Outcome | Callable[[Firing], Outcome],
+    value: Callable[[Firing], int] | None = None,
+    *,
+    key: Callable[[Firing], Key] | None = None,
+) -> Forward:
+    """Let whoever waits in ``call`` return; nothing happens where nobody waits. ``key`` where several may wait in calls of that kind."""
 
     def told(firing: Firing) -> Done:
         return Done(outcome if isinstance(outcome, Outcome) else outcome(firing), value(firing) if value else 0)
 
     about = f"{call}: {outcome.value if isinstance(outcome, Outcome) else outcome.__name__}"
-    return signal("calls", "done", key=is_(call), event=told, about=about)
+    return signal("calls", "done", key=key or is_(call), event=told, about=about)
 
 
 def then(*parts: Emit | Forward | list[Any]) -> list[Any]:

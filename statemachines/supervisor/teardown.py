@@ -10,15 +10,14 @@ Rule 3.  A result that is lost fails the run once, unless the run was ending any
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from troth.spec.emits import cancel_timer, each, send, set_timer, signal
 from troth.spec.guards import always, atom
 from troth.spec.machine import SAME, Ignore, Machine, Row, keep
 from troth.spec.messages import Outcome, RunFailed, Verdict
-from troth.statemachines.shared.words import done
+from troth.statemachines.shared.words import done, sets
 
 JOB = "job"
 """The local link from a supervisor to its job."""
@@ -44,17 +43,9 @@ class TeardownData:
     intent: Verdict = Verdict.NONE
 
 
-def _claim(verdict: Verdict) -> Any:
-    def write(data: TeardownData, event: Any) -> TeardownData:  # noqa: ARG001
-        return evolve(data, intent=verdict)
-
-    write.__name__ = f"claim_{verdict.name.lower()}"
-    return write
-
-
-claim_stopped = _claim(Verdict.STOPPED)
-claim_aborted = _claim(Verdict.ABORTED)
-claim_lost = _claim(Verdict.LOST)
+claim_stopped = sets("claim_stopped", intent=Verdict.STOPPED)
+claim_aborted = sets("claim_aborted", intent=Verdict.ABORTED)
+claim_lost = sets("claim_lost", intent=Verdict.LOST)
 
 left = atom("left", reads=["launches"], of=lambda view, event: len(view.launches) > 0)
 unclaimed = atom("unclaimed", of=lambda view, event: view.own.data.intent is Verdict.NONE)

@@ -19,7 +19,7 @@ from troth.spec.views import View
 from troth.statemachines.shared.calls import CALLS, kind_of
 from troth.statemachines.shared.lease import LeaseState, lease
 from troth.statemachines.shared.source import SourceState, source
-from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS, Deployment, by_effect, by_key, by_seq, to
+from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS, Deployment, by_effect, by_key, by_receiver, by_seq, to
 from troth.statemachines.trainer.intake import INTAKE
 from troth.statemachines.trainer.ledger import LEDGER, LedgerState
 from troth.statemachines.trainer.publication import BUSY, PUBLICATION, PublicationState
@@ -55,10 +55,6 @@ def _sender(view: View, event: Any) -> str:
     """The send() of that number; of the task that the user holds, where there is none."""
     found = (str(key) for key, slot in view.calls.items() if kind_of(key) == "send" and slot.data.number == event.number)
     return next(found, _sending(view, event))
-
-
-def _by_receiver(_view: View, event: Any) -> tuple[int, int]:
-    return event.seq, event.receiver
 
 
 LEASE = lease(
@@ -117,8 +113,8 @@ TRAINER = Party(
         received(m.Shutdown, _life, To("session", "shutdown"), link=CONTROL, gate=_order),
         received(m.Abort, To("session", "abort"), link=CONTROL, gate=_order),
         # receivers of results, and its own receiver of task payloads
-        received(m.PayloadHeld, To("source", "held", _by_receiver), link=DATA, gate=_gate),
-        received(m.PayloadAbandoned, To("source", "abandoned", _by_receiver), link=DATA, gate=_gate),
+        received(m.PayloadHeld, To("source", "held", by_receiver), link=DATA, gate=_gate),
+        received(m.PayloadAbandoned, To("source", "abandoned", by_receiver), link=DATA, gate=_gate),
         received(m.PayloadArrived, To("ledger", "arrived", by_seq), link=RECEIVERS, gate=_gate),
         received(m.PayloadLost, To("ledger", "missing", by_seq), link=RECEIVERS, gate=_gate),
         happened(core.TransferProgressed("result", (1, 0)), To("source", "progress", by_key), To("lease", "progress")),

@@ -23,7 +23,7 @@ from troth.spec.messages import Outcome, TaskCancelled
 from troth.statemachines.shared.words import CONTROL, done, event_seq, session_epoch
 from troth.statemachines.trainer.ledger import UNPUBLISHED, LedgerState
 from troth.statemachines.trainer.session import OPENING
-from troth.statemachines.trainer.states import TrainerSessionState, verdict_outcome
+from troth.statemachines.trainer.states import TrainerSessionState, open_, verdict_outcome
 
 
 class IntakeState(Enum):
@@ -111,7 +111,6 @@ not_passed = atom("not_passed", of=lambda view, event: event.seq >= view.own.dat
 above_floor = atom("above_floor", of=lambda view, event: event.seq > view.own.data.floor)
 raises_floor = atom("raises_floor", of=lambda view, event: event.floor > view.own.data.floor)
 queued = atom("queued", reads=["ledger"], of=lambda view, event: view.ledger.first(LedgerState.QUEUED) is not None)
-open_ = atom("open", reads=["session"], of=lambda view, event: view.session.state is TrainerSessionState.READY)
 begun = atom("begun", reads=["session"], of=lambda view, event: view.session.state not in (TrainerSessionState.NEW, *OPENING))
 unsent = atom("unsent", reads=["ledger"], of=lambda view, event: view.ledger[view.own.data.current].state is LedgerState.DELIVERED)
 awaited = atom("awaited", reads=["calls"], of=lambda view, event: "receive" in view.calls)

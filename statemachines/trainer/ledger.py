@@ -21,7 +21,7 @@ from troth.spec.guards import always, atom
 from troth.spec.machine import SAME, Family, Ignore, Machine, Refuse, Row, keep
 from troth.spec.messages import DropPayload, FailReason, FetchPayload, Outcome, TaskAccepted, TaskFailed, TaskReserved, TaskUnknown
 from troth.statemachines.shared.words import CONTROL, RECEIVERS, done, event_attempt, event_inline, is_, own, own_key, session_epoch
-from troth.statemachines.trainer.states import TrainerSessionState
+from troth.statemachines.trainer.states import open_
 
 
 class LedgerState(Enum):
@@ -72,7 +72,6 @@ def hand_over(data: LedgerData, event: Any) -> LedgerData:
     return evolve(data, number=event.number)
 
 
-open_ = atom("open", reads=["session"], of=lambda view, event: view.session.state is TrainerSessionState.READY)
 mismatch = atom("mismatch", of=lambda view, event: event.content > 0)
 room = atom("room", of=lambda view, event: len(view.ledger) < view.config.limits.ledger_limit)
 evictable = atom("evictable", of=lambda view, event: view.ledger.first(*TERMINAL) is not None)

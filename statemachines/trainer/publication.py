@@ -22,10 +22,10 @@ from attrs import evolve, frozen
 from troth.spec.emits import Firing, Forward, Keys, cancel_timer, send, set_timer, signal
 from troth.spec.guards import always, atom
 from troth.spec.machine import SAME, Family, Ignore, Machine, Refuse, Row, keep
-from troth.spec.messages import Done, Outcome, ResultReady, ResultSourceSettled, ResultStatus
+from troth.spec.messages import Outcome, ResultReady, ResultSourceSettled, ResultStatus
 from troth.statemachines.shared.source import DONE as SOURCE_DONE
-from troth.statemachines.shared.source import SourceState, offered
-from troth.statemachines.shared.words import CONTROL, is_, own, own_key, session_epoch
+from troth.statemachines.shared.source import SourceState, offered, sources_of
+from troth.statemachines.shared.words import CONTROL, done, is_, own, own_key, session_epoch, sets
 from troth.statemachines.trainer.ledger import LedgerState
 from troth.statemachines.trainer.states import ENDED, verdict_outcome
 
@@ -73,25 +73,17 @@ def another(data: PublicationData, event: Any) -> PublicationData:  # noqa: ARG0
     return evolve(data, attempt=data.attempt + 1)
 
 
-def deliver_all(data: PublicationData, event: Any) -> PublicationData:  # noqa: ARG001
-    """Every receiver holds it."""
-    return evolve(data, delivered=True)
+deliver_all = sets("deliver_all", delivered=True)
+"""Every receiver holds it."""
 
-
-def end_with_session(data: PublicationData, event: Any) -> PublicationData:  # noqa: ARG001
-    """Rule 5."""
-    return evolve(data, aborted=True)
+end_with_session = sets("end_with_session", aborted=True)
+"""Rule 5."""
 
 
 def receivers(firing: Firing) -> Keys:
     """The sources of this result."""
     count = firing.view.ledger[firing.key].data.receivers
     return Keys(tuple((firing.key, receiver) for receiver in range(count)))  # type: ignore[misc]
-
-
-def its_sources(firing: Firing) -> Keys:
-    """The sources that this result has."""
-    return Keys(tuple(key for key in firing.view.source if key[0] == firing.key))
 
 
 def _all(view: Any, *states: SourceState) -> bool:
@@ -127,14 +119,14 @@ STATUS = send(CONTROL, ResultStatus, epoch=session_epoch, seq=own_key, attempt=o
 SETTLED = send(CONTROL, ResultSourceSettled, epoch=session_epoch, seq=own_key, delivered=own("delivered"))
 
 
+def its_caller(firing: Firing) -> str:
+    """The call that waits for this task's result, among the calls."""
+    return f"send/{firing.key}"
+
+
 def answer(outcome: Outcome | Callable[[Firing], Outcome]) -> Forward:
     """Let whoever waits in send() for this task return; the value is the task's sequence."""
-
-    def told(firing: Firing) -> Done:
-        return Done(outcome if isinstance(outcome, Outcome) else outcome(firing), int(firing.key))  # type: ignore[arg-type]
-
-    about = f"send: {outcome.value if isinstance(outcome, Outcome) else outcome.__name__}"
-    return signal("calls", "done", key=lambda f: f"send/{f.key}", event=told, about=about)
+    return done("send", outcome, own_key, key=its_caller)
 
 
 SAY_ACCEPTED = answer(Outcome.ACCEPTED)
@@ -142,6 +134,7 @@ SAY_UNDELIVERED = answer(Outcome.UNDELIVERED)
 
 wait = set_timer("result", "result_retry_s", keyed=True)
 quiet = cancel_timer("result", keyed=True)
+its_sources = sources_of(own_key)
 publish = signal("ledger", "publish", key=own_key)
 offer = signal("source", "offer", key=receivers, event=offered)
 let_go = signal("source", "release", key=its_sources)

@@ -37,7 +37,7 @@ from troth.spec.messages import (
     SessionRejected,
     Verdict,
 )
-from troth.statemachines.shared.words import CONTROL, done, event_epoch, is_, own_epoch, then, those
+from troth.statemachines.shared.words import CONTROL, done, event_epoch, is_, own_epoch, sets, then, those
 from troth.statemachines.trainer.ledger import UNPUBLISHED, LedgerState
 from troth.statemachines.trainer.publication import BUSY
 from troth.statemachines.trainer.states import OUTCOMES, TrainerSessionState
@@ -73,20 +73,14 @@ def unbind(data: TrainerSessionData, event: Any) -> TrainerSessionData:  # noqa:
     return TrainerSessionData()
 
 
-def stop(data: TrainerSessionData, event: Any) -> TrainerSessionData:  # noqa: ARG001
-    """The session ends in order."""
-    return evolve(data, verdict=Verdict.STOPPED)
+stop = sets("stop", verdict=Verdict.STOPPED)
+"""The session ends in order."""
 
+abort = sets("abort", verdict=Verdict.ABORTED)
+"""The session ends by ABORT."""
 
-def abort(data: TrainerSessionData, event: Any) -> TrainerSessionData:  # noqa: ARG001
-    """The session ends by ABORT."""
-    return evolve(data, verdict=Verdict.ABORTED)
-
-
-def lose(data: TrainerSessionData, event: Any) -> TrainerSessionData:  # noqa: ARG001
-    """The session ends because the host is gone, or as good as gone."""
-    return evolve(data, verdict=Verdict.LOST)
-
+lose = sets("lose", verdict=Verdict.LOST)
+"""The session ends because the host is gone, or as good as gone."""
 
 control_rank = atom("control_rank", of=lambda view, event: event.payload.control_rank)
 launched = atom("launched", of=lambda view, event: view.config.launched)

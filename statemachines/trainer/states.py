@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from troth.spec.emits import Firing
+from troth.spec.guards import atom
 from troth.spec.messages import Outcome, Verdict
 
 
@@ -23,6 +24,9 @@ class TrainerSessionState(Enum):
 
 ENDED = (TrainerSessionState.PASSIVE, TrainerSessionState.DRAINING, TrainerSessionState.ABORTED, TrainerSessionState.CLOSED)
 """Where no result can be published any more, or ever."""
+
+open_ = atom("open", reads=["session"], of=lambda view, event: view.session.state is TrainerSessionState.READY)
+"""Whether the session takes tasks."""
 
 OUTCOMES = {
     Verdict.NONE: Outcome.CLOSED,

@@ -240,7 +240,7 @@ def test_a_refusal_anywhere_rolls_the_whole_step_back(event: Any, kind: RefusalK
     [
         (Called("sing"), RefusalKind.MISUSE, "Called sing"),
         (CallCancelled("push"), RefusalKind.MISUSE, "CallCancelled push"),
-        (Received("wire", Ring()), RefusalKind.VIOLATION, "Received Ring"),
+        (Received("wire", Ring()), RefusalKind.VIOLATION, "Received Ring wire"),
         (LinkLost("wire"), RefusalKind.DRIVER, "LinkLost wire"),
         (OwnerLost(), RefusalKind.DRIVER, "OwnerLost"),
     ],

@@ -166,7 +166,7 @@ class Ring(Message):
 def test_a_gate_that_never_delivers_is_dead() -> None:
     """What is behind it could not be reached."""
     routes = [received(Ring, To("lamp", "push"), link="wire", gate=To("door", "push"))]
-    with pytest.raises(DeadRow, match="party toy: route of Received Ring: no row of door.push delivers; emit `deliver`"):
+    with pytest.raises(DeadRow, match="party toy: route of Received Ring wire: no row of door.push delivers; emit `deliver`"):
         party(simple(), simple("door"), routes=routes)
 
 

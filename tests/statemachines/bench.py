@@ -23,6 +23,17 @@ Address = tuple[str, str]
 """A core's name and the name of its link."""
 
 
+_PAIRS: tuple[tuple[Address, Address], ...] = (
+    (("trainer", "control"), ("host", "control")),
+    (("trainer", "receivers"), ("task receiver", "party")),
+    (("task receiver", "data"), ("host", "data")),
+    (("host", "receivers"), ("result receiver", "party")),
+    (("result receiver", "data"), ("trainer", "data")),
+)
+WIRES: dict[Address, Address] = {**dict(_PAIRS), **{there: here for here, there in _PAIRS}}
+"""How a trainer, a host and their receivers are joined, from each end of each link to the other."""
+
+
 @define
 class Bench:
     """Cores by name, wired link to link."""

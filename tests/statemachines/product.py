@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from troth.spec import core
 from troth.spec.emits import Emission, Emit
 from troth.spec.engine import PartyCore
 from troth.spec.guards import Always, And, Atom, Guard, Not, Or, spelled, valuations
 from troth.spec.interpreters import Interpreter, Table, Transitions
-from troth.spec.machine import Entry, Ignore, Kind, Machine, Refuse, Row
+from troth.spec.machine import Entry, Kind, Machine, Nothing, Row
 from troth.spec.party import Party, To, called
 from troth.statemachines import PARTIES
 
@@ -71,9 +72,7 @@ def outcome(entry: Entry) -> str:
 
 def line(case: Case) -> str:
     """One line of an expectation file, as the declaration has it now."""
-    cell = case.machine.table[case.state, case.trigger]
-    bits = sum(case.valuation[a.name] << place for place, a in enumerate(cell.atoms))
-    return f"{case.where} -> {outcome(cell.by_bits[bits])}"
+    return f"{case.where} -> {outcome(case.machine.table[case.state, case.trigger].under(case.valuation))}"
 
 
 @frozen(kw_only=True)
@@ -86,17 +85,24 @@ class Said(core.Message):
 def probe(case: Case, interpreter: Callable[[Machine], Interpreter]) -> PartyCore:
     """A core of this machine alone, in the case's state, whose atoms answer the case's valuation and whose emissions say their names."""
     machine = case.machine
-    alone = Machine(
-        machine.name,
-        machine.states,
-        initial=case.state,
-        rows=[_stubbed(row, case) for row in machine.rows],
-        ignore=[Ignore(r.triggers, r.states, r.why, answering(r.guard, case)) for r in machine.ignore],
-        refuse=[Refuse(r.triggers, r.states, r.why, answering(r.guard, case)) for r in machine.refuse],
-        validate=False,
-    )
+    alone = evolve(forced(machine, case, [_stubbed(row, case) for row in machine.rows]), initial=case.state, **BARE)
     routes = [called(trigger, To(machine.name, trigger)) for trigger in machine.triggers]
     return PartyCore(Party("probe", machines=[alone], routes=routes, config=dict, validate=False), interpreter=interpreter)
+
+
+BARE: dict[str, Any] = {"data": Nothing, "live": {}, "final": (), "family": None, "timers": ()}
+"""What a machine has when it has nothing but its table."""
+
+
+def forced(machine: Machine, case: Case, rows: list[Row]) -> Machine:
+    """The machine with those rows, whose ignores and refusals decide as the case says."""
+    return evolve(
+        machine,
+        rows=rows,
+        ignore=[evolve(rule, guard=answering(rule.guard, case)) for rule in machine.ignore],
+        refuse=[evolve(rule, guard=answering(rule.guard, case)) for rule in machine.refuse],
+        validate=False,
+    )
 
 
 def _stubbed(row: Row, case: Case) -> Row:

@@ -6,12 +6,12 @@ from typing import Any
 
 from attrs import astuple, evolve, fields
 
-from tests.statemachines.product import Case, answering
+from tests.statemachines.product import Case, answering, forced
 from troth.spec import core, samples
 from troth.spec.emits import Emit
 from troth.spec.engine import PartyCore
 from troth.spec.interpreters import Table
-from troth.spec.machine import Entry, Ignore, Machine, Refuse, Row
+from troth.spec.machine import Entry, Machine, Row
 from troth.spec.party import Party, Route, To, selector
 from troth.spec.party_checks import samples_by_trigger
 
@@ -43,21 +43,8 @@ class RealCases:
 
     def made(self, case: Case) -> PartyCore:
         """A core of the party whose machine is in the case's state, and answers as the case says."""
-        forced = Machine(
-            self.machine.name,
-            self.machine.states,
-            initial=self.machine.initial,
-            final=self.machine.final,
-            data=self.machine.data,
-            live=self.machine.live,
-            family=self.machine.family,
-            timers=self.machine.timers,
-            rows=[_forced(row, case) for row in self.machine.rows],
-            ignore=[Ignore(r.triggers, r.states, r.why, answering(r.guard, case)) for r in self.machine.ignore],
-            refuse=[Refuse(r.triggers, r.states, r.why, answering(r.guard, case)) for r in self.machine.refuse],
-            validate=False,
-        )
-        machines = [forced if m.name == forced.name else m for m in self.party.machines]
+        answers = forced(self.machine, case, [_forced(row, case) for row in self.machine.rows])
+        machines = [answers if m.name == answers.name else m for m in self.party.machines]
         routes = [self._route(case, event) for event in self.events(case)]
         alone = Party(self.party.name, machines=machines, routes=routes, config=self.party.config, validate=False)
         made = PartyCore(alone, interpreter=Table)
@@ -85,8 +72,7 @@ class RealCases:
 
     def entry(self, case: Case) -> Entry:
         """What the table says of the case."""
-        cell = self.machine.table[case.state, case.trigger]
-        return cell.by_bits[sum(case.valuation[a.name] << place for place, a in enumerate(cell.atoms))]
+        return self.machine.table[case.state, case.trigger].under(case.valuation)
 
 
 def _forced(row: Row, case: Case) -> Row:

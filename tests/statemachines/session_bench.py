@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import define
 
-from tests.statemachines.bench import Address, Bench
+from tests.statemachines.bench import WIRES, Address, Bench
 from troth.spec import core
 from troth.spec import messages as m
 from troth.spec.engine import PartyCore
@@ -18,13 +18,6 @@ from troth.spec.limits import Limits
 from troth.statemachines import Host, HostConfig, Receiver, ReceiverConfig, Trainer, TrainerConfig
 
 LIMITS = Limits()
-PAIRS: tuple[tuple[Address, Address], ...] = (
-    (("trainer", "control"), ("host", "control")),
-    (("trainer", "receivers"), ("task receiver", "party")),
-    (("task receiver", "data"), ("host", "data")),
-    (("host", "receivers"), ("result receiver", "party")),
-    (("result receiver", "data"), ("trainer", "data")),
-)
 TO_TRAINER: Address = ("trainer", "control")
 TO_HOST: Address = ("host", "control")
 DATA_TO_TRAINER: Address = ("trainer", "data")
@@ -139,7 +132,7 @@ def session(*, launched: bool = True, one_shot: bool = False, limits: Limits = L
         "trainer": Trainer(TrainerConfig(launched=launched, one_shot=one_shot, limits=limits)),
         "host": Host(HostConfig(launched=launched, limits=limits)),
     }
-    return Session(cores, dict(PAIRS) | {there: here for here, there in PAIRS}, limits=limits)
+    return Session(cores, dict(WIRES), limits=limits)
 
 
 def ready(*, launched: bool = True, one_shot: bool = False, limits: Limits = LIMITS) -> Session:

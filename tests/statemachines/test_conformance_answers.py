@@ -354,3 +354,14 @@ def test_a_process_that_was_asked_to_go_before_it_ran_is_asked_again() -> None:
 
     assert TERM in made.give("host", core.ProcessStarted()).effects
     assert made.where("host", "process") == "terminating"
+
+
+def test_an_order_that_comes_over_the_trainers_link_is_refused() -> None:
+    """Only its supervisor may order a host about: the same message over another link has no route, and changes nothing."""
+    made = ready()
+    before = made.snapshot()
+    step = made.give("host", core.Received("control", m.AbortSession(launch=1)))
+
+    assert step.refusal is not None
+    assert step.refusal.kind is core.RefusalKind.VIOLATION
+    assert (step.effects, made.snapshot()) == ((), before)

@@ -13,29 +13,16 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from tests.statemachines.bench import LOCAL, Address, Bench
+from tests.statemachines.alphabet import SMALL
+from tests.statemachines.bench import LOCAL, WIRES, Address, Bench
 from tests.statemachines.watch import Watch
 from troth.spec import core
 from troth.spec import messages as m
 from troth.spec.engine import PartyCore
-from troth.spec.limits import Limits
 from troth.statemachines import Host, HostConfig, Receiver, ReceiverConfig, Trainer, TrainerConfig
 from troth.statemachines.shared.calls import kind_of
 from troth.statemachines.trainer.ledger import LedgerState
 
-WIRES: dict[Address, Address] = {
-    ("trainer", "control"): ("host", "control"),
-    ("host", "control"): ("trainer", "control"),
-    ("trainer", "receivers"): ("task receiver", "party"),
-    ("task receiver", "party"): ("trainer", "receivers"),
-    ("task receiver", "data"): ("host", "data"),
-    ("host", "data"): ("task receiver", "data"),
-    ("host", "receivers"): ("result receiver", "party"),
-    ("result receiver", "party"): ("host", "receivers"),
-    ("result receiver", "data"): ("trainer", "data"),
-    ("trainer", "data"): ("result receiver", "data"),
-}
-SMALL = Limits(ledger_limit=2, acceptance_limit=2, result_attempts=2, task_attempts=2, pull_attempts=2)
 FINAL_TIMERS = ("join", "session", "budget", "lease", "process")
 TASKS = 4
 
