@@ -1,0 +1,1 @@
+"""Payloads: trees of arrays as bytes, and their transfer."""

@@ -1,0 +1,1 @@
+"""Processes: the guardian, its client, the bootstrap file, and the logs of trainers."""

@@ -1,0 +1,1 @@
+"""The ports in memory, with faults."""

@@ -1,0 +1,1 @@
+"""Frames, message bodies, the mutual challenge, and connections."""
