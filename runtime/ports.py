@@ -1,4 +1,4 @@
-"""The ports: everything of the outside that the runtime touches. The real ones are in ``system`` and ``processes``, those in memory in ``sim``.
+"""The ports: all of the outside that the runtime touches. The real ones are in ``system`` and ``processes``, others in ``sim``.
 
 Rule 1.  Nothing outside the implementations of these opens a socket, a file or a process.
 Rule 2.  What must be atomic with a protocol step does not wait: ``send_nowait``, ``signal``, ``close`` return at once.
