@@ -1,0 +1,107 @@
+"""Properties of sessions and leases: who is in which session with whom, and when a peer is given up."""
+
+from __future__ import annotations
+
+from troth.spec.properties.model import HOST, RECEIVER, SUPERVISOR, TRAINER, By, Property
+
+_BOTH = (By.WORLDS, By.WALKS)
+
+# fmt: off
+SESSIONS = (
+    Property(
+        id="P01", parties=(TRAINER,), source="1", by=_BOTH,
+        statement="no task is in the ledger before the session is bound",
+        why="a task of nobody's session cannot be answered for",
+    ),
+    Property(
+        id="P14", parties=(TRAINER, HOST), source="35, 37, I5, I6", by=_BOTH,
+        statement="a lease expires only by a timer of its own that was not answered by a message of the epoch",
+        why="a healthy peer must not be given up because the observer was busy",
+    ),
+    Property(
+        id="P15", parties=(TRAINER, SUPERVISOR), source="47", by=_BOTH,
+        statement="every call returns at most once, with one outcome",
+        why="a call that returns twice has told two stories",
+    ),
+    Property(
+        id="P18", parties=(TRAINER, HOST), source="37, 52", by=_BOTH,
+        statement="a message of another epoch changes nothing",
+        why="yesterday's session must not steer today's",
+    ),
+    Property(
+        id="P22", parties=(TRAINER, HOST, RECEIVER, SUPERVISOR), source="7, 52", by=(By.WALKS,),
+        statement="a refused event leaves the core as it was and causes nothing",
+        why="a peer's mistake, or a user's, must cost nothing",
+    ),
+    Property(
+        id="P23", parties=(TRAINER, HOST, RECEIVER), source="law 5", by=_BOTH,
+        statement="two correct peers never refuse each other's messages",
+        why="a violation must mean a broken peer, or it means nothing",
+    ),
+    Property(
+        id="P25", parties=(TRAINER,), source="4, D22",
+        statement="a trainer that is ending, or has ended, binds no session",
+        why="a host that is let in by a trainer that is leaving gives its task to nobody",
+    ),
+    Property(
+        id="P26", parties=(HOST,), source="5",
+        statement="a HELLO of another rank, or of another session, never fails a launch",
+        why="a stray process must not cost the run the trainer that it waits for",
+    ),
+    Property(
+        id="P40", parties=(TRAINER, HOST), source="36, 40, D5, D14",
+        statement="a lease is watched as long as its side is in a session, draining included",
+        why="a wait for a peer that nobody watches can last for ever",
+    ),
+    Property(
+        id="P45", parties=(TRAINER, HOST), source="35, I5, I6", timed=True,
+        statement="while every message takes at most the stated delay and none is lost, no lease expires",
+        why="a healthy run must not end because of a lease",
+    ),
+    Property(
+        id="P46", parties=(TRAINER, HOST), source="36, D14", timed=True,
+        statement="the loss of a peer is detected within the timeout, two intervals and one delay",
+        why="the wait for a dead peer is bounded, and the bound is one that a user can compute",
+    ),
+    Property(
+        id="P55", parties=(TRAINER,), source="48, D23",
+        statement="nobody ever waits in shutdown()",
+        why="it is called from signal handlers, where a wait is a hang",
+    ),
+    Property(
+        id="P56", parties=(TRAINER,), source="49, D21",
+        statement="an init() that failed leaves nothing behind: no epoch, no timer, no caller, no task",
+        why="a script may try again",
+    ),
+    Property(
+        id="P57", parties=(TRAINER, HOST), source="50, D13, R13",
+        statement="a message that comes twice does no more than if it had come once",
+        why="every network that resends also repeats",
+    ),
+    Property(
+        id="P58", parties=(TRAINER, HOST), source="52",
+        statement="what still arrives after the session's end changes nothing",
+        why="late messages must not rewrite how it ended",
+    ),
+    Property(
+        id="P64", parties=(), source="9, D19, I9", by=(By.SIMULATION,),
+        statement="nothing is decoded before its sender is authenticated for this session's epoch",
+        why="a decoder is the first thing that an intruder reaches",
+    ),
+    Property(
+        id="P65", parties=(), source="I7", by=(By.LIMITS,),
+        statement="budgets inside another one sum to less than it",
+        why="an inner clean-up that outlasts the outer wait never runs",
+    ),
+    Property(
+        id="P75", parties=(HOST,), source="40, D5, D20",
+        statement="a host answers every beat of its session, draining and aborting included",
+        why="a trainer that is not answered gives its host up, and its result with it",
+    ),
+    Property(
+        id="P78", parties=(), source="D24, D25", by=(By.SIMULATION,),
+        statement="the death of an owner is seen by an end-of-file, never by a process number, and a probe takes no lock of the owner's",
+        why="process numbers are used again, and a lock that is probed is a lock that is lost",
+    ),
+)
+# fmt: on
