@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias, get_args
 from weakref import WeakKeyDictionary
-
-from attrs import frozen
 
 from troth.spec import core
 from troth.spec.core import Event, Key, Refusal, RefusalKind, Step
@@ -24,7 +22,7 @@ from troth.spec.errors import BadGuard, CoreError
 from troth.spec.interpreters import Interpreter, Transitions
 from troth.spec.machine import Entry, Kind, Machine
 from troth.spec.party import Party, Route, To, selector, spelled_selector, subject
-from troth.spec.store import Compiled, Store, TimerId
+from troth.spec.store import Question, Store, TimerId
 from troth.spec.views import Members, Reader, View
 
 MICRO_STEPS_LIMIT = 32
@@ -96,15 +94,10 @@ class PartyCore:
         return dict(self._store.armed)
 
 
-@frozen
-class _Micro:
-    """One pending micro-step."""
+_Micro: TypeAlias = tuple[str, str, Key, Any, int]
+"""One pending micro-step: machine, trigger, key, event, and how long its chain of causes is."""
 
-    machine: str
-    trigger: str
-    key: Key
-    event: Any
-    depth: int
+_EFFECTS = frozenset(get_args(core.Effect))
 
 
 class _Run:
@@ -121,10 +114,10 @@ class _Run:
 
     def run(self, event: Event) -> Step:
         self._open(subject(event), (self.route.gate,) if self.route.gate else self.route.to, 1)
-        most = self._instances()
+        most = 1  # counted only once it matters
         while self.queue:
             most = max(most, self._instances()) if len(self.rows) > MICRO_STEPS_AN_INSTANCE * most else most
-            if self.queue[0].depth > MICRO_STEPS_LIMIT or len(self.rows) > MICRO_STEPS_AN_INSTANCE * most:
+            if self.queue[0][4] > MICRO_STEPS_LIMIT or len(self.rows) > MICRO_STEPS_AN_INSTANCE * most:
                 last = " ".join(self.rows[-6:])
                 raise CoreError(f"{self.store.party.name}: signals do not end after {MICRO_STEPS_LIMIT} micro-steps: ... {last}")
             refusal = self._micro(self.queue.popleft())
@@ -133,29 +126,32 @@ class _Run:
         return Step(tuple(self.effects), tuple(self.rows), tuple(self.guards))
 
     def _instances(self) -> int:
-        return sum(max(1, len(slot)) if isinstance(slot, Members) else 1 for slot in self.store.slots.values())
+        return sum(max(1, len(slot)) if type(slot) is Members else 1 for slot in self.store.slots.values())
 
     def _open(self, seen: Any, destinations: tuple[To, ...], depth: int) -> None:
         view = self.store.view()
         for to in destinations:
-            self._enqueue(_Micro(to.machine, to.trigger, None, seen, depth), to.key(view, seen) if to.key else None)
+            self._enqueue(to.machine, to.trigger, to.key(view, seen) if to.key else None, seen, depth)
 
-    def _enqueue(self, micro: _Micro, target: Target) -> None:
+    def _enqueue(self, machine: str, trigger: str, target: Target, event: Any, depth: int) -> None:
         if isinstance(target, Keys):
             keys = target.keys
         elif isinstance(target, Each):
-            keys = self.store.members(micro.machine)
+            keys = self.store.members(machine)
         else:
-            keys = (target,)
+            self.queue.append((machine, trigger, target, event, depth))
+            return
         for key in keys:
-            self.queue.append(_Micro(micro.machine, micro.trigger, key, micro.event, micro.depth))
+            self.queue.append((machine, trigger, key, event, depth))
 
     def _micro(self, micro: _Micro) -> Refusal | None:
-        compiled = self.store.compiled[micro.machine]
-        own = self.store.slot(micro.machine, micro.key)
-        view = self.store.view(micro.key, own)
-        bits = self._valuation(compiled, own.state, micro, view)
-        entry, target = compiled.interpreter.fire(own.state, micro.trigger, bits)
+        machine, trigger, key, event, _ = micro
+        compiled = self.store.compiled[machine]
+        own = self.store.slot(machine, key)
+        view = self.store.view(key, own)
+        questions = compiled.questions[own.state, trigger]
+        bits = self._valuation(questions, event, view) if questions else 0
+        entry, target = compiled.interpreter.fire(own.state, trigger, bits)
         self.rows.append(entry.id)
         if entry.kind is Kind.REFUSE:
             return Refusal(self.fault, entry.id, entry.why)
@@ -163,10 +159,12 @@ class _Run:
             self._take(entry, target, micro, view)
         return None
 
-    def _valuation(self, compiled: Compiled, state: Enum, micro: _Micro, view: View) -> int:
+    def _valuation(self, questions: tuple[Question, ...], event: Any, view: View) -> int:
         bits = 0
-        for place, question in enumerate(compiled.questions[state, micro.trigger]):
-            answer = question.of(Reader(view, question.may_read, question.name), micro.event)
+        reader = Reader(view, (), "")
+        for place, question in enumerate(questions):
+            reader.asks(question.may_read, question.name)
+            answer = question.of(reader, event)
             if type(answer) is not bool:
                 raise BadGuard(f"atom {question.name} answered {answer!r}; a guard must answer with a real bool")
             self.guards.append((question.name, answer))
@@ -177,29 +175,29 @@ class _Run:
         row = entry.row
         if row is None:
             raise AssertionError(f"{entry.id} is a row without a row")
-        compiled = self.store.compiled[micro.machine]
-        data = row.update(view.own.data, micro.event)
+        machine, _, key, event, depth = micro
+        compiled = self.store.compiled[machine]
+        data = row.update(view.own.data, event)
         if type(data) is not compiled.machine.data:
             raise CoreError(f"row {entry.id}: update {row.update.__name__} gave {data!r}, not {compiled.machine.data.__name__}")
-        self.store.put(compiled, micro.key, target, data)
-        firing = Firing(view, micro.event, micro.key, data)
+        self.store.put(compiled, key, target, data)
+        firing = Firing(view, event, key, data)
         for emission in row.emit:
-            match emission:
-                case Emit():
-                    self.effects.append(self._effect(compiled.machine, entry, emission, firing))
-                case Forward():
-                    key = emission.key(firing) if emission.key else None
-                    event = emission.event(firing) if emission.event else micro.event
-                    self._enqueue(_Micro(emission.machine, emission.trigger, None, event, micro.depth + 1), key)
-                case Deliver():
-                    if self.route.gate is None:
-                        raise CoreError(f"row {entry.id}: it delivers, but the route of {self.route} has no gate to let it through")
-                    self._open(micro.event, self.route.to, micro.depth + 1)
-        self.store.check_timers(compiled, micro.key)
+            if isinstance(emission, Emit):
+                self.effects.append(self._effect(compiled.machine, entry, emission, firing))
+            elif isinstance(emission, Forward):
+                told = emission.event(firing) if emission.event else event
+                self._enqueue(emission.machine, emission.trigger, emission.key(firing) if emission.key else None, told, depth + 1)
+            elif isinstance(emission, Deliver):
+                if self.route.gate is None:
+                    raise CoreError(f"row {entry.id}: it delivers, but the route of {self.route} has no gate to let it through")
+                self._open(event, self.route.to, depth + 1)
+        if compiled.machine.timers:
+            self.store.check_timers(compiled, key)
 
     def _effect(self, machine: Machine, entry: Entry, emission: Emit, firing: Firing) -> core.Effect:
         effect = emission.of(firing)
-        if not isinstance(effect, core.Effect):
+        if type(effect) not in _EFFECTS:
             raise CoreError(
                 f"row {entry.id}: `{emission}` gave {effect!r}, not an effect; an emission is unconditional, a choice needs two rows"
             )

@@ -50,10 +50,12 @@ class _Cursor:
 
 
 class Transitions:
-    """Fires the rows through a shared ``transitions.Machine``."""
+    """Fires the rows through a shared ``transitions.Machine``. What it answers depends on nothing but state, trigger and valuation, so
+    each question is put to it once."""
 
     def __init__(self, machine: Machine) -> None:
         self._table = machine.table
+        self._known: dict[tuple[Enum, str, int], tuple[Entry, Enum]] = {}
         self._quiet = {where: _quiet(cell) for where, cell in machine.table.items()}
         self._with_rows = {where for where, cell in machine.table.items() if any(e.kind is Kind.ROW for e in cell.entries)}
         rows = [e for cell in machine.table.values() for e in cell.entries if e.kind is Kind.ROW]
@@ -77,6 +79,12 @@ class Transitions:
         )
 
     def fire(self, state: Enum, trigger: str, bits: int) -> tuple[Entry, Enum]:
+        known = self._known.get((state, trigger, bits))
+        if known is None:
+            known = self._known[state, trigger, bits] = self._fire(state, trigger, bits)
+        return known
+
+    def _fire(self, state: Enum, trigger: str, bits: int) -> tuple[Entry, Enum]:
         where = state, trigger
         atoms = self._table[where].atoms
         cursor = _Cursor(state, {a.name: bool(bits >> i & 1) for i, a in enumerate(atoms)})

@@ -235,10 +235,8 @@ class Machine:
 
     def trimmed(self, state: Enum, data: Any) -> Any:
         """``data`` with every field reset that does not matter in ``state``: what makes snapshots canonical."""
-        if state not in self.live:
-            return data
-        default, kept = self.data(), self.live[state]
-        return attrs.evolve(default, **{name: getattr(data, name) for name in kept})
+        kept = self.live.get(state)
+        return data if kept is None else self.data(**{name: getattr(data, name) for name in kept})
 
 
 def _cell(entries: Iterable[Entry]) -> Cell:

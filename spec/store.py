@@ -110,7 +110,7 @@ class Store:
     def slot(self, machine: str, key: Key) -> Slot:
         """One instance; an instance that does not exist reads as the initial one."""
         slot = self.slots[machine]
-        return slot[key] if isinstance(slot, Members) else slot
+        return slot[key] if type(slot) is Members else slot
 
     def members(self, machine: str) -> tuple[Key, ...]:
         """The keys of a family's instances, lowest first."""
@@ -127,7 +127,7 @@ class Store:
         """Move one instance, resetting the data that no longer matters."""
         machine = compiled.machine
         old = self.slots[machine.name]
-        if not isinstance(old, Members):
+        if type(old) is not Members:
             self.slots = {**self.slots, machine.name: Slot(state, machine.trimmed(state, data))}
             return
         if state is machine.initial:
@@ -154,7 +154,7 @@ class Store:
             where = effect.timer, effect.key
             last = self.armed.get(where, self.stale.pop(where, GENERATIONS - 1))
             self.armed[where] = (last + 1) % GENERATIONS
-            return attrs.evolve(effect, generation=self.armed[where])
+            return core.SetTimer(effect.timer, effect.key, self.armed[where], effect.limit)
         if isinstance(effect, core.CancelTimer):
             where = effect.timer, effect.key
             if where in self.armed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Container, Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -23,14 +24,19 @@ class Slot:
     data: Any
 
 
+_SCANNED = 8
+"""Instances up to which a family is looked through one by one; a larger one keeps an index by state."""
+
+
 class Members(Mapping[Any, Slot]):
     """The instances of a family by key, lowest first. An instance that does not exist reads as the initial one."""
 
-    __slots__ = ("_absent", "_slots")
+    __slots__ = ("_absent", "_by_state", "_slots")
 
-    def __init__(self, slots: Mapping[Any, Slot], absent: Slot) -> None:
+    def __init__(self, slots: Mapping[Any, Slot], absent: Slot, by_state: Mapping[Enum, tuple[Any, ...]] | None = None) -> None:
         self._slots = slots
         self._absent = absent
+        self._by_state = by_state
 
     def __getitem__(self, key: Key) -> Slot:
         return self._slots.get(key, self._absent)
@@ -46,19 +52,62 @@ class Members(Mapping[Any, Slot]):
 
     def having(self, key: Key, slot: Slot) -> Members:
         """The same family with one instance as given."""
-        return Members({**self._slots, key: slot}, self._absent)
+        return Members({**self._slots, key: slot}, self._absent, self._moved(key, slot.state))
 
     def without(self, key: Key) -> Members:
         """The same family with one instance absent."""
-        return Members({k: slot for k, slot in self._slots.items() if k != key}, self._absent)
+        slots = dict(self._slots)
+        slots.pop(key, None)
+        return Members(slots, self._absent, self._moved(key, None))
 
     def count(self, *states: Enum) -> int:
         """How many instances are in one of ``states``."""
-        return sum(slot.state in states for slot in self._slots.values())
+        if len(self._slots) <= _SCANNED:
+            return sum(slot.state in states for slot in self._slots.values())
+        index = self._index()
+        return sum(len(index.get(state, ())) for state in states)
 
     def first(self, *states: Enum) -> Any:
         """The lowest key whose instance is in one of ``states``; ``None`` if there is none."""
-        return min((key for key, slot in self._slots.items() if slot.state in states), default=None)
+        if len(self._slots) <= _SCANNED:
+            return min((key for key, slot in self._slots.items() if slot.state in states), default=None)
+        index = self._index()
+        return min((index[state][0] for state in states if index.get(state)), default=None)
+
+    def within(self, *states: Enum) -> tuple[Any, ...]:
+        """The keys of the instances in one of ``states``, lowest first."""
+        if len(self._slots) <= _SCANNED:
+            return tuple(sorted(key for key, slot in self._slots.items() if slot.state in states))
+        index = self._index()
+        return tuple(sorted(key for state in states for key in index.get(state, ())))
+
+    def _index(self) -> Mapping[Enum, tuple[Any, ...]]:
+        if self._by_state is None:
+            by_state: dict[Enum, tuple[Any, ...]] = {}
+            for key in self:
+                state = self._slots[key].state
+                by_state[state] = (*by_state.get(state, ()), key)
+            self._by_state = by_state
+        return self._by_state
+
+    def _moved(self, key: Any, target: Enum | None) -> Mapping[Enum, tuple[Any, ...]] | None:
+        """The index, if there is one, once the instance is in ``target``."""
+        if self._by_state is None:
+            return None
+        old = self._slots.get(key)
+        source = None if old is None else old.state
+        if source is target:
+            return self._by_state
+        index = dict(self._by_state)
+        if source is not None:
+            keys = index[source]
+            place = bisect_left(keys, key)
+            index[source] = keys[:place] + keys[place + 1 :]
+        if target is not None:
+            keys = index.get(target, ())
+            place = bisect_left(keys, key)
+            index[target] = (*keys[:place], key, *keys[place:])
+        return index
 
 
 class View:
@@ -102,11 +151,15 @@ class Reader:
 
     def __init__(self, view: View, allowed: Container[str], name: str) -> None:
         self._view = view
-        self._allowed = allowed
-        self._name = name
         self.config = view.config
         self.key = view.key
         self.own = view.own
+        self.asks(allowed, name)
+
+    def asks(self, allowed: Container[str], name: str) -> None:
+        """From now on it is this atom that looks."""
+        self._allowed = allowed
+        self._name = name
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._allowed:

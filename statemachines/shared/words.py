@@ -81,7 +81,7 @@ def those(machine: str, *states: Enum) -> Callable[[Firing], Keys]:
     """The family's instances in one of ``states``, lowest key first: a signal to those to which it means something."""
 
     def found(firing: Firing) -> Keys:
-        return Keys(tuple(key for key, slot in getattr(firing.view, machine).items() if slot.state in states))
+        return Keys(getattr(firing.view, machine).within(*states))
 
     found.__name__ = "|".join(state.value for state in states)
     return found

@@ -92,7 +92,7 @@ def forget(data: IntakeData, event: Any) -> IntakeData:  # noqa: ARG001
 
 def below_floor(firing: Firing) -> Keys:
     """Every task that the host has given up and that is not published or over."""
-    return Keys(tuple(seq for seq, slot in firing.view.ledger.items() if seq < firing.data.floor and slot.state in UNPUBLISHED))
+    return Keys(tuple(seq for seq in firing.view.ledger.within(*UNPUBLISHED) if seq < firing.data.floor))
 
 
 def oldest_queued(firing: Firing) -> Key:
@@ -103,7 +103,7 @@ def oldest_queued(firing: Firing) -> Key:
 
 def handed_to_them(firing: Firing) -> Key:
     """The task that was handed to this caller, who has not taken it."""
-    numbers = {slot.data.number: seq for seq, slot in firing.view.ledger.items() if slot.state is LedgerState.HANDED}
+    numbers = {firing.view.ledger[seq].data.number: seq for seq in firing.view.ledger.within(LedgerState.HANDED)}
     return int(numbers[firing.event.number])
 
 
@@ -117,7 +117,7 @@ awaited = atom("awaited", reads=["calls"], of=lambda view, event: "receive" in v
 handed_to_caller = atom(
     "handed_to_caller",
     reads=["ledger"],
-    of=lambda view, event: any(s.state is LedgerState.HANDED and s.data.number == event.number for s in view.ledger.values()),
+    of=lambda view, event: any(view.ledger[seq].data.number == event.number for seq in view.ledger.within(LedgerState.HANDED)),
 )
 
 
