@@ -14,7 +14,6 @@ from enum import Enum
 from itertools import product
 from typing import Any, Final, TypeAlias
 
-import attrs
 from attrs import field, frozen
 
 from troth.spec import checks
