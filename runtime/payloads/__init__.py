@@ -1,1 +1,18 @@
 """Payloads: trees of arrays as bytes, and their transfer."""
+
+from __future__ import annotations
+
+from troth.runtime.payloads.arrays import INLINE_LIMIT, MAX_PAYLOAD_BYTES, Landing, Payload, allocate, decode, encode
+from troth.runtime.payloads.content import DIGEST_BYTES, digest_of
+
+__all__ = [
+    "DIGEST_BYTES",
+    "INLINE_LIMIT",
+    "MAX_PAYLOAD_BYTES",
+    "Landing",
+    "Payload",
+    "allocate",
+    "decode",
+    "digest_of",
+    "encode",
+]
