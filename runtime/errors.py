@@ -29,6 +29,10 @@ class LinkDown(TrothError):
     """A connection is not there, or broke."""
 
 
+class EndpointRefused(TrothError):
+    """Where it was asked to listen or to dial is no place for that; says why. Trying again does not help."""
+
+
 class FrameError(TrothError):
     """Bytes that are not a frame of this protocol."""
 
