@@ -1,4 +1,4 @@
-"""The kinds of frames: one for each message that goes between processes, and four that only data connections know.
+"""The kinds of frames: one for each message that goes between processes, and five that only data connections know.
 
 Rule 1.  A code is written out and never given to anything else: renumbering would let an old peer read one message as another.
 Rule 2.  What the receiving runtime derives is not on the wire. A claim about a job's name, say, is the receiver's own verdict on the name
@@ -102,6 +102,11 @@ class PullRefused(DataFrame):
     reason: PullRefusal = _exactly(PullRefusal)  # noqa: RUF009
 
 
+@frozen(kw_only=True)
+class PullStopped(DataFrame):
+    """Receiver: no more of this."""
+
+
 # -- the table ---------------------------------------------------------------------------------------------------------
 
 
@@ -188,6 +193,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(81,   Chunk,                  DATA,    0, max_body=CHUNK_HEAD_BYTES + bounds.CHUNK_BYTES),
     Kind(82,   PullEnd,                DATA,    PER_SOURCE),
     Kind(83,   PullRefused,            DATA,    PER_SOURCE),
+    Kind(84,   PullStopped,            DATA,    PER_SOURCE),
 )
 # fmt: on
 
