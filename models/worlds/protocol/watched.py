@@ -1,0 +1,166 @@
+"""A core that is watched: the real one, with a memory beside it of what it did.
+
+Most properties can be read off a state. Some speak of a step ("SESSION_CLOSED is said only when ..."), and a few of the past ("was
+ever accepted"). For those a *watch* looks at every step of a core, as the runtime's tracing would, and keeps a small memory in the
+party's local state. A watch decides nothing: the core does not see it, and a memory survives the crash of its party.
+
+Two liberties are taken with time, each said by the world that takes it. ``without`` names timers that never fire there, as if their
+limit had no value. And the generations of timers, which tell a late firing from the one that counts, are left out, together with late
+firings: a core drops those before any row sees them, which the tests of the engine show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from troth.spec import Table
+from troth.spec import core as c
+from troth.spec.engine import PartyCore
+from troth.spec.party import Party
+from troth.spec.views import View
+
+
+@frozen
+class Seen:
+    """One step that was taken, with the party's machines before and after it."""
+
+    event: c.Event
+    effects: tuple[c.Effect, ...]
+    before: View
+    after: View
+    machines: tuple[str, ...]
+    again: Callable[[], View] = field(repr=False)
+    """The party after the same event came once more."""
+
+    @property
+    def message(self) -> c.Message | None:
+        """The message that was received, if it was one."""
+        return self.event.message if isinstance(self.event, c.Received) else None
+
+    def sent(self, *kinds: type[c.Message]) -> list[Any]:
+        """The messages of these kinds that the step sent."""
+        return [e.message for e in self.effects if isinstance(e, c.Send) and isinstance(e.message, kinds)]
+
+    def resolved(self, *calls: str) -> list[c.Resolve]:
+        """The calls of these kinds that the step lets return."""
+        return [e for e in self.effects if isinstance(e, c.Resolve) and e.call in calls]
+
+    def became(self, machine: str, *states: Any) -> list[Any]:
+        """The family's instances that are newly in one of these states."""
+        old, new = getattr(self.before, machine), getattr(self.after, machine)
+        return [key for key, slot in new.items() if slot.state in states and old[key].state not in states]
+
+    def same(self, one: View, other: View) -> bool:
+        """Whether no machine is elsewhere. Timers are not looked at."""
+        return all(getattr(one, name) == getattr(other, name) for name in self.machines)
+
+
+@frozen
+class Watch:
+    """What is remembered of a party's steps. ``observe`` names what can be seen of the memory."""
+
+    id: str
+    start: Hashable
+    after: Callable[[Any, Seen], Hashable] = field(repr=False)
+    observe: Mapping[str, Callable[[Any], bool | int]] = field(factory=dict, repr=False)
+
+
+def broken(id_: str) -> str:
+    """The name of the observation that the property of that id was broken by a step of this party."""
+    return f"broke {id_}"
+
+
+def never(id_: str, wrong: Callable[[Seen], bool]) -> Watch:
+    """A watch for steps that break a property."""
+    return Watch(id_, False, lambda memory, seen: memory or wrong(seen), {broken(id_): bool})
+
+
+@frozen
+class Kept:
+    """What a crash leaves of a watched party: what was seen of it."""
+
+    memory: tuple[Hashable, ...]
+
+
+class Watched(PartyCore):
+    """A core of a declared party, watched."""
+
+    def __init__(self, party: Party, config: Any, watches: Sequence[Watch] = (), without: frozenset[str] = frozenset()) -> None:
+        super().__init__(party, config, interpreter=Table)
+        self.watches = tuple(watches)
+        self.without = without
+        self._remembers: tuple[object, tuple[Hashable, ...]] = (None, ())
+
+    @property
+    def memory(self) -> tuple[Hashable, ...]:
+        """What was seen, a part a watch. A core that was made anew, for a mutant say, has seen nothing."""
+        store, memory = self._remembers
+        return memory if store is self._store else tuple(watch.start for watch in self.watches)
+
+    @memory.setter
+    def memory(self, memory: tuple[Hashable, ...]) -> None:
+        self._remembers = (self._store, memory)
+
+    def handle(self, event: c.Event) -> c.Step:
+        """The core's own step; then every watch looks at it."""
+        before = self._store.view()
+        step = super().handle(event)
+        if step.refusal is not None:
+            return step
+        if self.watches:
+            seen = Seen(event, step.effects, before, self._store.view(), tuple(self.party.by_name), lambda: self._again(event))
+            self.memory = tuple(watch.after(part, seen) for watch, part in zip(self.watches, self.memory, strict=True))
+        store = self._store
+        store.armed = {where: 0 for where in store.armed if where[0] not in self.without}
+        store.stale = {}
+        return evolve(step, effects=tuple(kept for effect in step.effects if (kept := self._timed(effect)) is not None))
+
+    def _again(self, event: c.Event) -> View:
+        saved = self._store.save()
+        try:
+            super().handle(event)
+            return self._store.view()
+        finally:
+            self._store.undo(saved)
+
+    def _timed(self, effect: c.Effect) -> c.Effect | None:
+        if isinstance(effect, c.SetTimer):
+            return None if effect.timer in self.without else evolve(effect, generation=0)
+        return None if isinstance(effect, c.CancelTimer) and effect.timer in self.without else effect
+
+    def snapshot(self) -> Hashable:
+        """The core's own, and what was seen."""
+        return super().snapshot(), self.memory
+
+    def restore(self, snapshot: Hashable) -> None:
+        """Both."""
+        if not isinstance(snapshot, tuple):
+            raise TypeError(f"{snapshot!r} is not a snapshot of a watched core")
+        own, memory = snapshot
+        super().restore(own)
+        self.memory = memory
+
+    def observe(self) -> Mapping[str, bool | int]:
+        """What the party shows of itself, and what the watches show."""
+        found = dict(super().observe())
+        for watch, part in zip(self.watches, self.memory, strict=True):
+            found.update({name: of(part) for name, of in watch.observe.items()})
+        return found
+
+
+def keeps(snapshot: Any) -> Kept:
+    """What a crash leaves."""
+    return Kept(snapshot[1])
+
+
+def restarts(core: Watched) -> Callable[[Any], Hashable]:
+    """How a party starts again: as new, but what was seen was seen."""
+    fresh = PartyCore.snapshot(core)
+
+    def made(kept: Any) -> Hashable:
+        return fresh, kept.memory
+
+    return made

@@ -1,0 +1,289 @@
+"""What is watched of a trainer: one watch a property that speaks of its steps, or of its past."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from troth.models.worlds.protocol.watched import Seen, Watch, broken, never
+from troth.spec import core as c
+from troth.spec import messages as m
+from troth.statemachines.shared.lease import LeaseState
+from troth.statemachines.shared.source import LIVE as SERVED
+from troth.statemachines.shared.words import CONTROL, DATA
+from troth.statemachines.trainer.ledger import ACCEPTED, TERMINAL, UNPUBLISHED, LedgerState
+from troth.statemachines.trainer.publication import BUSY, PublicationState
+from troth.statemachines.trainer.states import TrainerSessionState as S
+
+OVER = (S.ABORTED, S.CLOSED)
+DOUBTING = (LeaseState.SUSPECT, LeaseState.UNRESPONSIVE)
+OPENING = (m.HelloAccepted, m.SessionOpen, m.Hello, m.SessionRejected, m.HelloRejected)
+"""Messages that may name another epoch than the session's own."""
+HANDSHAKE = (*OPENING, m.SessionReady, m.SessionConfirmed, m.SessionAccepted, m.Abort, m.AbortAccepted, m.SessionClosed)
+"""Messages that begin or end a session: what they do to its lease is theirs to say."""
+BROKEN = "broken"
+TOLD_TAKEN = (m.Outcome.ACCEPTED, m.Outcome.UNDELIVERED)
+
+
+def epoch_of(seen: Seen) -> int:
+    """The session's epoch, after the step."""
+    return int(seen.after.session.data.epoch)
+
+
+def of_session(seen: Seen) -> bool:
+    """The event is a message of the session that the party was in."""
+    return isinstance(seen.message, m.EpochMessage) and seen.message.epoch == seen.before.session.data.epoch
+
+
+def queued_late(seen: Seen) -> bool:
+    """P02: queued while not ready. A task that is put back was queued before."""
+    fresh = [key for key in seen.became("ledger", LedgerState.QUEUED) if seen.before.ledger[key].state is not LedgerState.HANDED]
+    return bool(fresh) and seen.before.session.state is not S.READY
+
+
+def accepted_early(seen: Seen) -> bool:
+    """P03: accepted but not queued."""
+    return any(seen.after.ledger[said.seq].state not in ACCEPTED for said in seen.sent(m.TaskAccepted))
+
+
+def verdict_rewritten(seen: Seen) -> bool:
+    """P11: the verdict changed, and not from an orderly end that was not over."""
+    old, new = seen.before.session.data.verdict, seen.after.session.data.verdict
+    if old is new or old is m.Verdict.NONE:
+        return False
+    return seen.before.session.state in OVER or new not in (m.Verdict.ABORTED, m.Verdict.LOST)
+
+
+def abort_unheard(seen: Seen) -> bool:
+    """P12: an ABORT of this session did not end it."""
+    in_session = seen.before.session.state not in (S.NEW, S.PASSIVE, S.JOINING)
+    return isinstance(seen.message, m.Abort) and of_session(seen) and in_session and seen.after.session.state not in OVER
+
+
+def order_cancelled(seen: Seen) -> bool:
+    """P13: an orderly end touched a result that was under way."""
+    ordered = isinstance(seen.message, m.Shutdown) or (isinstance(seen.event, c.Called) and seen.event.call == "shutdown")
+    busy = [key for key, slot in seen.before.publication.items() if slot.state in BUSY]
+    return ordered and any(seen.after.publication[key].state not in BUSY for key in busy)
+
+
+def expired_wrongly(seen: Seen) -> bool:
+    """P14: expired by something else than its own timer, or still in doubt after a message of the session."""
+    now, was = seen.after.lease.state, seen.before.lease.state
+    if now is LeaseState.EXPIRED and was is not LeaseState.EXPIRED:
+        return not (isinstance(seen.event, c.TimerFired) and seen.event.timer == "lease" and was in DOUBTING)
+    heard = isinstance(seen.event, c.Received) and seen.event.link == CONTROL and of_session(seen)
+    return heard and not isinstance(seen.message, HANDSHAKE) and now in DOUBTING
+
+
+def returned_twice(seen: Seen) -> bool:
+    """P15: a call returned that nobody was waiting in. ``take`` returns within its own step."""
+    waiting = [(key.partition("/")[0], slot.data.number) for key, slot in seen.before.calls.items()]
+    if isinstance(seen.event, c.Called):
+        waiting.append((seen.event.call, seen.event.number))
+    for effect in seen.effects:
+        if isinstance(effect, c.Resolve):
+            if (effect.call, effect.number) not in waiting:
+                return True
+            waiting.remove((effect.call, effect.number))
+    return False
+
+
+def steered_by_others(seen: Seen) -> bool:
+    """P18: a message of another epoch had an effect."""
+    foreign = isinstance(seen.message, m.EpochMessage) and not isinstance(seen.message, OPENING) and not of_session(seen)
+    return foreign and not (seen.same(seen.before, seen.after) and seen.effects == ())
+
+
+def bound_late(seen: Seen) -> bool:
+    """P25: another epoch after the end began."""
+    ending = seen.before.session.state in (S.DRAINING, *OVER)
+    return ending and seen.before.session.data.epoch != seen.after.session.data.epoch
+
+
+def took_other_content(seen: Seen) -> bool:
+    """P29: a sequence that was seen with other content had an effect on its entry."""
+    said = seen.message
+    if not isinstance(said, m.TaskReady) or said.content == 0:
+        return False
+    return seen.after.ledger[said.seq] != seen.before.ledger[said.seq] and seen.after.ledger[said.seq].state is not LedgerState.CANCELLED
+
+
+def failed_but_kept(seen: Seen) -> bool:
+    """P31: TASK_FAILED of a task that is to be run."""
+    failed = [said.seq for said in seen.sent(m.TaskFailed) if said.reason is not m.FailReason.MISMATCH]
+    return any(seen.after.ledger[seq].state in UNPUBLISHED for seq in failed)
+
+
+def replaced(seen: Seen) -> bool:
+    """P32: other content moved a publication, or was called accepted."""
+    call = seen.event
+    if not isinstance(call, c.Called) or call.call != "send" or call.payload.content == 0:
+        return False
+    seq = seen.before.intake.data.current
+    known = seen.before.publication[seq].state is not PublicationState.ABSENT
+    told = any(effect.outcome in TOLD_TAKEN and effect.number == call.number for effect in seen.resolved("send"))
+    return known and (seen.after.publication[seq] != seen.before.publication[seq] or (told and epoch_of(seen) > 0))
+
+
+def source_dropped(seen: Seen) -> bool:
+    """P35: a source of an accepted result went away while it was being served."""
+    accepted = [k for k, slot in seen.after.publication.items() if slot.state is PublicationState.ACCEPTED]
+    kept = [k for k in accepted if seen.before.publication[k].state is PublicationState.ACCEPTED]
+    return any(k[0] in kept and k not in seen.after.source for k in seen.before.source)
+
+
+def settled_early(seen: Seen) -> bool:
+    """P42: the notice goes out although a receiver is not done."""
+    told = {said.seq for said in seen.sent(m.ResultSourceSettled)}
+    return any(key[0] in told and slot.state in SERVED for key, slot in seen.after.source.items())
+
+
+def offered_in_vain(seen: Seen) -> bool:
+    """P47: a source of a result that came to nothing."""
+    void = (PublicationState.REJECTED, PublicationState.CANCELLED)
+    return any(slot.state in SERVED and seen.after.publication[key[0]].state in void for key, slot in seen.after.source.items())
+
+
+def twice_is_more(seen: Seen) -> bool:
+    """P57: the same message once more moved a machine."""
+    outside = isinstance(seen.event, c.Received) and seen.event.link in (CONTROL, DATA)
+    return outside and not seen.same(seen.after, seen.again())
+
+
+def stirred(seen: Seen) -> bool:
+    """P58: something arrived after the end, and moved a machine."""
+    return isinstance(seen.event, c.Received) and seen.before.session.state is S.CLOSED and not seen.same(seen.before, seen.after)
+
+
+def busy_for_nothing(seen: Seen) -> bool:
+    """P60: BUSY although something could have been forgotten."""
+    refused = any(said.reason is m.FailReason.BUSY for said in seen.sent(m.TaskFailed))
+    return refused and seen.after.ledger.count(*TERMINAL) > 0
+
+
+def not_put_back(seen: Seen) -> bool:
+    """P72: the caller gave up, and the task is neither queued nor another caller's."""
+    call = seen.event
+    if not isinstance(call, c.CallCancelled) or call.call != "receive":
+        return False
+    before = [k for k, slot in seen.before.ledger.items() if slot.state is LedgerState.HANDED and slot.data.number == call.number]
+    after = {k: seen.after.ledger[k] for k in before}
+    return any(s.state not in (LedgerState.QUEUED, LedgerState.HANDED) for s in after.values())
+
+
+def closed_early(seen: Seen) -> bool:
+    """P73: SESSION_CLOSED with something under way."""
+    under_way = seen.after.publication.count(*BUSY) + seen.after.source.count(*SERVED)
+    return bool(seen.sent(m.SessionClosed)) and under_way > 0
+
+
+def sent_again_unasked(seen: Seen) -> bool:
+    """P77: another attempt without UNKNOWN for the one before."""
+    said = seen.message
+    for attempt in seen.sent(m.ResultReady):
+        answered = isinstance(said, m.ResultUnknown) and (said.seq, said.attempt) == (attempt.seq, attempt.attempt - 1)
+        if attempt.attempt > 1 and not answered:
+            return True
+    return False
+
+
+def cached_first(seen: Seen) -> bool:
+    """P79: the task that the user has, although one waits."""
+    asked = isinstance(seen.event, c.Called) and seen.event.call == "receive"
+    waits = seen.before.ledger.first(LedgerState.QUEUED)
+    told = [effect.value for effect in seen.resolved("receive") if effect.outcome is m.Outcome.TASK]
+    return asked and waits is not None and told != [waits]
+
+
+# -- memories ----------------------------------------------------------------------------------------------------------
+
+
+def delivered(memory: Any, seen: Seen) -> Any:
+    """P04: which tasks were delivered, as (epoch, sequence)."""
+    for key in seen.became("ledger", LedgerState.DELIVERED):
+        one = (epoch_of(seen), key)
+        if memory == BROKEN or one in memory:
+            return BROKEN
+        memory = (*memory, one)
+    return memory
+
+
+def rising(memory: Any, seen: Seen) -> Any:
+    """P30: the last task that was delivered, as (epoch, sequence)."""
+    for key in seen.became("ledger", LedgerState.DELIVERED):
+        one = (epoch_of(seen), key)
+        if memory == BROKEN or one <= memory:
+            return BROKEN
+        memory = one
+    return memory
+
+
+def passed(memory: Any, seen: Seen) -> Any:
+    """P05: by its own count of what came, whether what is reserved may still come. (epoch, highest, second chance, floor, cancelled)."""
+    now = epoch_of(seen)
+    if memory == BROKEN:
+        return BROKEN
+    epoch, highest, second, floor, cancelled = memory if memory[0] == now else (now, 0, 0, 0, 0)
+    said = seen.message
+    if of_session(seen):
+        floor = max(floor, said.floor) if isinstance(said, m.TaskReady) else floor
+        if isinstance(said, m.CancelTask):
+            floor, cancelled = max(floor, said.seq), max(cancelled, said.seq)
+    for key in seen.became("ledger", LedgerState.RESERVED):
+        if key < floor or key <= cancelled or not (key > highest or key == second):
+            return BROKEN
+        highest, second = max(highest, key), 0
+    if isinstance(said, m.PayloadLost) and seen.effects and said.seq == highest:
+        second = said.seq
+    return epoch, highest, second, floor, cancelled
+
+
+def told(memory: Any, seen: Seen) -> Any:
+    """P10: of which results send() said that the host has them, as (epoch, sequence)."""
+    fresh = {(epoch_of(seen), effect.value) for effect in seen.resolved("send") if effect.outcome in TOLD_TAKEN}
+    return tuple(sorted({*memory, *fresh}))
+
+
+def consistent(memory: Any, seen: Seen) -> Any:
+    """P33: what send() said last of each result that is remembered, as (epoch, sequence, taken or not)."""
+    if memory == BROKEN:
+        return BROKEN
+    now = epoch_of(seen)
+    known = {(epoch, seq): taken for epoch, seq, taken in memory if epoch == now and seq in seen.after.ledger}
+    for effect in seen.resolved("send"):
+        if effect.outcome not in (*TOLD_TAKEN, m.Outcome.REJECTED, m.Outcome.CANCELLED) or effect.value not in seen.after.ledger:
+            continue
+        taken = effect.outcome in TOLD_TAKEN
+        if known.setdefault((now, effect.value), taken) != taken:
+            return BROKEN
+    return tuple((epoch, seq, taken) for (epoch, seq), taken in sorted(known.items()))
+
+
+def _remembers(id_: str, start: Any, after: Callable[[Any, Seen], Any]) -> Watch:
+    return Watch(id_, start, after, {broken(id_): lambda memory: memory == BROKEN})
+
+
+def told_of(epoch: int, seq: int) -> str:
+    """The observation that send() said that the host has this result."""
+    return f"told {epoch}/{seq}"
+
+
+def trainer_watches(epochs: int, tasks: int) -> tuple[Watch, ...]:
+    """Every watch of a trainer; ``epochs`` and ``tasks`` are as many as a world has."""
+    names = {told_of(e, s): (lambda memory, one=(e, s): one in memory) for e in range(1, epochs + 1) for s in range(1, tasks + 1)}
+    steps = {
+        "P02": queued_late, "P03": accepted_early, "P11": verdict_rewritten, "P12": abort_unheard, "P13": order_cancelled,
+        "P14": expired_wrongly, "P15": returned_twice, "P18": steered_by_others, "P25": bound_late, "P29": took_other_content,
+        "P31": failed_but_kept, "P32": replaced, "P35": source_dropped, "P42": settled_early, "P47": offered_in_vain,
+        "P57": twice_is_more, "P58": stirred, "P60": busy_for_nothing, "P72": not_put_back, "P73": closed_early,
+        "P77": sent_again_unasked, "P79": cached_first,
+    }  # fmt: skip
+    return (
+        *(never(id_, wrong) for id_, wrong in steps.items()),
+        _remembers("P04", (), delivered),
+        _remembers("P05", (0, 0, 0, 0, 0), passed),
+        _remembers("P30", (0, 0), rising),
+        _remembers("P33", (), consistent),
+        Watch("P10", (), told, names),
+    )
