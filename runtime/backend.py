@@ -1,0 +1,340 @@
+"""The external-process backend: trainers in processes of their own, one task at a time.
+
+One ``Supervisor`` core, and a ``HostSession`` for each launch: one for all tasks, or one a task. The class is what an application uses;
+what it returns and raises is what the cores decided.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import trio
+from attrs import define, field, frozen
+
+from troth.runtime.calls import Calls
+from troth.runtime.driver import Driver
+from troth.runtime.errors import Misuse, RuntimeFault
+from troth.runtime.host import Counts, HostSession, Order, Setting
+from troth.runtime.outcomes import EXECUTE, START, failure
+from troth.runtime.payloads import encode
+from troth.runtime.ports import Exited, ExitStatus, Files, GuardianLost, Listener, Network, Processes
+from troth.runtime.processes.bootstrap import TaskNames
+from troth.runtime.processes.guardian import Guardian
+from troth.runtime.system.files import SystemFiles
+from troth.runtime.system.network import SystemNetwork
+from troth.runtime.tracing import Tracer
+from troth.runtime.wire.accepting import serve
+from troth.runtime.wire.besides import Credentials, LogBeside
+from troth.runtime.wire.challenge import Authenticated, Token
+from troth.runtime.wire.kinds import Role
+from troth.spec import core as c
+from troth.spec import messages as m
+from troth.spec.limits import Limits
+from troth.statemachines import Supervisor, SupervisorConfig
+from troth.statemachines.host.states import HostSessionState
+from troth.statemachines.shared.words import SUPERVISOR
+from troth.statemachines.supervisor.launches import HOSTS
+
+log = logging.getLogger("troth.runtime.backend")
+
+PARTY = "supervisor"
+
+
+@frozen
+class TaskResult:
+    """What a trainer made of a task."""
+
+    payload: Any
+    """The tree that it sent."""
+    task_id: str
+    seconds: float
+    """From ``execute`` to its return."""
+
+
+@frozen
+class TrainerStatus:
+    """How a trainer is, for whoever watches."""
+
+    name: str
+    pid: int | None
+    state: str
+    """The state of its session, as the tables name it."""
+    task: str | None
+    """The task that is out."""
+    lease_age_s: float | None
+    """Since the trainer was last heard."""
+    bytes_down: int
+    bytes_up: int
+    accepted: int
+    settled: int
+    retries: int
+    exit: ExitStatus | None
+
+
+def _ignore_log(_name: str, _record: LogBeside) -> None:
+    """Nobody listens to what trainers log."""
+
+
+@define(eq=False)
+class ExternalProcess:
+    """A trainer in a process of its own; an asynchronous context manager.
+
+    Entering it starts the trainer (a persistent one: and waits until it is ready), leaving it ends the trainer in order, or at once if
+    an exception leaves. Everything belongs to the trio thread that entered.
+    """
+
+    command: Sequence[str] = field(converter=tuple)
+    name: str = field(default="trainer", kw_only=True)
+    job_id: str = field(default="job", kw_only=True)
+    site_name: str = field(default="site", kw_only=True)
+    persistent: bool = field(default=True, kw_only=True)
+    limits: Limits = field(factory=Limits, kw_only=True)
+    on_unresponsive: Literal["wait", "fail"] = field(default="wait", kw_only=True)
+    environment: Mapping[str, str] | None = field(default=None, kw_only=True, repr=False)
+    directory: Path | None = field(default=None, kw_only=True)
+    transport: Literal["unix", "tcp"] = field(default="unix", kw_only=True)
+    credentials: Credentials | None = field(default=None, kw_only=True)
+    task_names: TaskNames = field(factory=TaskNames, kw_only=True)
+    processes: Processes | None = field(default=None, kw_only=True)
+    network: Network = field(factory=SystemNetwork, kw_only=True)
+    files: Files = field(factory=SystemFiles, kw_only=True)
+    trace: Path | None = field(default=None, kw_only=True)
+    on_log: Callable[[str, LogBeside], None] = field(default=_ignore_log, kw_only=True)
+    log_directory: Path | None = field(default=None, kw_only=True)
+    failed: trio.Event = field(init=False, factory=trio.Event)
+    """Set when a result was lost after it had been accepted: the run has failed."""
+    _driver: Driver = field(init=False, factory=Driver)
+    _core: Supervisor = field(init=False)
+    _calls: Calls = field(init=False)
+    _hosts: dict[int, HostSession] = field(init=False, factory=dict)
+    _latest: HostSession | None = field(init=False, default=None)
+    _started: int = field(init=False, default=0)
+    _counts: Counts = field(init=False, factory=Counts)
+    _order: Order | None = field(init=False, default=None)
+    _payload: Any = field(init=False, default=None)
+    _setting: Setting = field(init=False)
+    _nursery: trio.Nursery = field(init=False)
+    _nursery_manager: Any = field(init=False, default=None)
+    _stack: AsyncExitStack = field(init=False, factory=AsyncExitStack)
+    _tracer: Tracer | None = field(init=False, default=None)
+
+    # -- the application -----------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._begin()
+            found = await self._calls.call("start")
+            if found.outcome is not m.Outcome.OK:
+                raise failure(START, found, "start", who=f"trainer {self.name!r}", more=self._how_it_ended())
+        except BaseException:
+            await self._end(at_once=True)
+            raise
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
+        await self._end(at_once=value is not None)
+
+    async def _end(self, *, at_once: bool) -> None:
+        """End everything, in order or at once, and close what ``_begin`` opened."""
+        try:
+            if self._nursery_manager is not None:
+                # The teardown's rows bound this; a caller that is cancelled still leaves nothing behind.
+                with trio.CancelScope(shield=True):
+                    if at_once:
+                        await self.abort()
+                    await self.finalize()
+        finally:
+            if self._nursery_manager is not None:
+                manager, self._nursery_manager = self._nursery_manager, None
+                self._nursery.cancel_scope.cancel()
+                await manager.__aexit__(None, None, None)
+            await self._stack.aclose()
+
+    async def execute(self, name: str, payload: Any, *, task_id: str | None = None) -> TaskResult:
+        """Have the trainer do a task, and wait for its result. A caller that is cancelled cancels the task.
+
+        Raises ``Misuse`` if a task is out already, ``PayloadRefused``, ``TaskRefused``, ``TaskUndelivered``, ``TaskTimeout``,
+        ``TrainerLost``, ``ResultLost``, ``SessionAborted``, ``SessionClosed``.
+        """
+        began = trio.current_time()
+        order = Order(task_id or uuid.uuid4().hex, name, encode(payload))
+        before, self._order = self._order, order
+        try:
+            found = await self._calls.call("execute", m.ExecuteArguments(receivers=1, inline=order.payload.inline))
+        except Misuse:
+            self._order = before  # another task is out, and stays what it is
+            raise
+        payload, self._payload = self._payload, None
+        if found.outcome is not m.Outcome.RESULT:
+            raise failure(EXECUTE, found, "execute", who=f"trainer {self.name!r} (task {name!r})", more=self._how_it_ended())
+        return TaskResult(payload, order.task_id, trio.current_time() - began)
+
+    async def abort(self) -> None:
+        """End everything at once: the trainer is told, and its process stopped."""
+        await self._calls.call("abort")
+
+    async def finalize(self) -> bool:
+        """End everything in order. False if it had to be forced."""
+        found = await self._calls.call("finalize")
+        return found.outcome is m.Outcome.OK
+
+    def status(self) -> TrainerStatus:
+        """How the trainer is now. Cheap."""
+        host, counts = self._latest, self._counts
+        state = HostSessionState.IDLE if host is None else host.core.state("session")
+        moved = (0, 0) if host is None else host.moved
+        return TrainerStatus(
+            name=self.name,
+            pid=None if host is None or host.exit is not None else host.pid,
+            state=str(state.value),
+            task=None if host is None or host.order is None else host.order.name,
+            lease_age_s=None if host is None else host.silent_s,
+            bytes_down=counts.down + moved[0],
+            bytes_up=counts.up + moved[1],
+            accepted=counts.accepted,
+            settled=counts.settled,
+            retries=counts.retries,
+            exit=None if host is None else host.exit,
+        )
+
+    def _how_it_ended(self) -> str:
+        return "" if self._latest is None else self._latest.how_it_ended()
+
+    # -- the background ------------------------------------------------------------------------------------------------
+
+    async def _begin(self) -> None:
+        limits = self.limits
+        self._core = Supervisor(SupervisorConfig(limits=limits, persistent=self.persistent))
+        self._tracer = None if self.trace is None else Tracer(f"{self.name}.{PARTY}", limits, self.trace)
+        self._driver.add(PARTY, self._core, self, tracer=self._tracer)
+        self._calls = Calls(partial(self._driver.give, PARTY))
+        if self.processes is None:
+            self.processes = await self._stack.enter_async_context(Guardian(logs=self.log_directory))
+        folder = self.files.private_directory()
+        self.processes.register(folder)
+        self._stack.callback(self._remove, folder)
+        endpoint = f"unix:{folder / 'socket'}" if self.transport == "unix" else "tcp:127.0.0.1:0"
+        listener = await self.network.listen(endpoint)
+        self._stack.callback(listener.close)
+        self._setting = Setting(
+            name=self.name,
+            command=tuple(self.command),
+            job_id=self.job_id,
+            site_name=self.site_name,
+            endpoint=listener.endpoint,
+            folder=folder,
+            directory=self.directory or Path.cwd(),
+            environment=dict(os.environ if self.environment is None else self.environment),
+            limits=limits,
+            persistent=self.persistent,
+            fail_unresponsive=self.on_unresponsive == "fail",
+            credentials=self.credentials,
+            tasks=self.task_names,
+            trace=self.trace,
+            on_log=self.on_log,
+        )
+        self._nursery_manager = trio.open_nursery()
+        self._nursery = await self._nursery_manager.__aenter__()
+        self._nursery.start_soon(self._driver.timers.run)
+        self._nursery.start_soon(self._watch, self.processes)
+        self._nursery.start_soon(self._accept, listener)
+
+    def _remove(self, folder: Path) -> None:
+        self.files.remove(folder)
+        if self.processes is not None:
+            self.processes.unregister(folder)
+        if self._tracer is not None:
+            self._tracer.close()
+
+    async def _accept(self, listener: Listener) -> None:
+        await serve(listener, self._find, self._admitted)
+
+    def _find(self, launch_id: bytes, role: Role, epoch: int) -> Token | None:
+        host = self._of(launch_id)
+        return host.token if host is not None and host.admits(role, epoch) else None
+
+    def _of(self, launch_id: bytes) -> HostSession | None:
+        return next((host for host in self._hosts.values() if host.launch_id == launch_id), None)
+
+    def _admitted(self, peer: Authenticated) -> None:
+        host = self._of(peer.launch)
+        if host is None:
+            peer.stream.close()
+        else:
+            self._nursery.start_soon(host.serve, peer)
+
+    async def _watch(self, processes: Processes) -> None:
+        """Pass on what the guardian reports."""
+        async for event in processes.events:
+            if isinstance(event, Exited):
+                host = self._of(bytes.fromhex(event.launch_id))
+                if host is not None:
+                    self._nursery.start_soon(host.process_exited, event.status)
+            elif isinstance(event, GuardianLost):
+                for host in list(self._hosts.values()):
+                    host.orphaned()
+
+    # -- what the core wants done --------------------------------------------------------------------------------------
+
+    def perform(self, effect: c.Effect) -> bool:
+        """Start an effect of the supervisor's core."""
+        match effect:
+            case c.Send(link=link, message=message) if link == HOSTS and isinstance(message, m.LaunchMessage):
+                if isinstance(message, m.StartSession):
+                    self._host(message.launch)
+                self._driver.tell(self._hosts[message.launch].party, c.Received(SUPERVISOR, message))
+            case c.Send(message=m.RunFailed()):
+                self.failed.set()
+            case c.Resolve():
+                self._calls.resolve(effect)
+            case _:
+                raise RuntimeFault(f"a supervisor does not have the effect {effect!r}")
+        return True
+
+    def _host(self, launch: int) -> None:
+        """A new launch. Its number may have been another's before."""
+        if self.processes is None:
+            raise RuntimeFault("a launch before the backend was begun")
+        before = self._latest
+        if before is not None:
+            down, up = before.moved
+            self._counts.down += down
+            self._counts.up += up
+        self._started += 1
+        self._hosts[launch] = self._latest = HostSession(
+            setting=self._setting,
+            party=f"host-{self._started}",
+            launch=launch,
+            driver=self._driver,
+            processes=self.processes,
+            files=self.files,
+            nursery=self._nursery,
+            next_order=self._next_order,
+            finished=self._finished,
+            counts=self._counts,
+        )
+
+    def _next_order(self) -> Order:
+        if self._order is None:
+            raise RuntimeFault("a task is offered that nobody asked for")
+        return self._order
+
+    def _finished(self, payload: Any) -> None:
+        self._payload = payload
+
+    def violated(self, event: c.Event, refusal: c.Refusal) -> None:
+        """Its hosts are ours: what they say cannot be refused."""
+        raise RuntimeFault(f"the supervisor refused {event!r}: {refusal.why}")
+
+    def stepped(self) -> None:
+        """Forget the launches of which nothing is left."""
+        for launch in [launch for launch, host in self._hosts.items() if host.party not in self._driver]:
+            del self._hosts[launch]

@@ -1,0 +1,89 @@
+"""The calls that wait: from ``Called`` to ``Resolve``.
+
+A call has a number of its own; whatever ``Resolve`` names that number returns from it. A caller that is cancelled says so to the
+core, which decides what becomes of what was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import trio
+from attrs import define, field, frozen
+
+from troth.runtime.errors import Misuse, RuntimeFault
+from troth.spec.core import CallCancelled, Called, Event, Resolve, Step
+
+_WRAP = 2**31
+"""Numbers start again here. A call that waits for so long that its number comes up again is skipped."""
+
+
+@frozen
+class Resolved:
+    """How a call returned."""
+
+    outcome: Enum
+    value: int
+
+
+@define(eq=False)
+class Calls:
+    """The calls of one party. ``give`` hands an event to its core."""
+
+    give: Callable[[Event], Step | None]
+    _waiting: dict[int, tuple[trio.Event, list[Resolved]]] = field(factory=dict)
+    _last: int = 0
+
+    def number(self) -> int:
+        """A number that no waiting call has."""
+        self._last = self._last % _WRAP + 1
+        while self._last in self._waiting:
+            self._last += 1
+        return self._last
+
+    async def call(self, call: str, payload: Any = None, *, number: int | None = None) -> Resolved:
+        """Make a call and wait for its outcome. Raises ``Misuse`` if it may not be made now."""
+        number = self.number() if number is None else number
+        event, found = self._waiting[number] = trio.Event(), []
+        try:
+            self.now(call, payload, number)
+            await event.wait()
+        except trio.Cancelled:
+            # Whatever was decided already is undone by the core's own row (a task that was handed over goes back), never here.
+            del self._waiting[number]
+            self.give(CallCancelled(call, number))
+            raise
+        except BaseException:
+            self._waiting.pop(number, None)
+            raise
+        del self._waiting[number]
+        return found[0]
+
+    def at_once(self, call: str, *, number: int) -> Resolved:
+        """Make a call that is resolved within its own step."""
+        event, found = self._waiting[number] = trio.Event(), []
+        try:
+            self.now(call, None, number)
+        finally:
+            del self._waiting[number]
+        if not event.is_set():
+            raise RuntimeFault(f"{call}() was not resolved at once")
+        return found[0]
+
+    def now(self, call: str, payload: Any = None, number: int = 0) -> None:
+        """Make a call that nobody waits for."""
+        step = self.give(Called(call, number, payload))
+        if step is not None and step.refusal is not None:
+            raise Misuse(f"{call}(): {step.refusal.why}")
+
+    def resolve(self, effect: Resolve) -> None:
+        """Let a call return. One that was given up meanwhile is not there any more."""
+        waiting = self._waiting.get(effect.number)
+        if waiting is None:
+            return
+        event, found = waiting
+        if not found:
+            found.append(Resolved(effect.outcome, effect.value))
+        event.set()

@@ -1,0 +1,170 @@
+"""The receivers of one party: one ``Receiver`` core a download, from FETCH_PAYLOAD until it is over.
+
+A trainer has one for each task that comes in, a host one for each result that it wants. A payload that rode in its message is decoded
+at once; another is pulled over the data link.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from attrs import define, field, frozen
+
+from troth.runtime.driver import Driver
+from troth.runtime.errors import PayloadBroken
+from troth.runtime.payloads import decode
+from troth.runtime.tracing import Tracer
+from troth.spec.core import (
+    CancelTransfer,
+    Effect,
+    Event,
+    Key,
+    Message,
+    Pull,
+    Received,
+    Refusal,
+    Send,
+    TransferEnded,
+    TransferOutcome,
+)
+from troth.spec.limits import Limits
+from troth.spec.messages import DropPayload, FetchPayload
+from troth.statemachines import Receiver, ReceiverConfig
+from troth.statemachines.receiver import OVER, PARTY
+from troth.statemachines.shared.words import DATA, RECEIVERS
+
+log = logging.getLogger("troth.runtime.downloads")
+
+
+@frozen
+class Carried:
+    """What came with the message that names a payload."""
+
+    manifest: bytes
+    """What the payload consists of."""
+    payload: bytes
+    """The payload itself, if it rode along; else empty."""
+    nbytes: int
+    """Bytes of the payload."""
+    digest: bytes
+    """What tells its content apart."""
+
+
+class Wire(Protocol):
+    """What a download needs of the data link."""
+
+    def pull(self, kind: str, key: Key, carried: Carried, arrived: Callable[[Any], None]) -> bool:
+        """Fetch a payload, from where an earlier try stopped. ``arrived`` gets the tree just before the end is reported."""
+        ...
+
+    def cancel(self, kind: str, key: Key) -> None:
+        """Stop fetching, and report nothing more."""
+        ...
+
+    def forget(self, kind: str, key: Key) -> None:
+        """Nothing more is wanted of it: let go of what has come."""
+        ...
+
+    def send(self, message: Message) -> bool:
+        """Say something to the other side. False if there is nobody."""
+        ...
+
+
+@define(eq=False)
+class Downloads:
+    """The downloads of one party."""
+
+    driver: Driver
+    party: str
+    kind: str
+    """What its transfers are called: ``task`` or ``result``."""
+    limits: Limits
+    carried: Callable[[int], Carried | None]
+    """What came with the task or result of that sequence, while anybody wants it."""
+    arrived: Callable[[int, Any], None]
+    """Takes the payload of that sequence."""
+    tracer: Tracer | None = None
+    wire: Wire = field(init=False)
+    """The data link; it knows this object too, so it comes afterwards."""
+
+    def name(self, key: Key) -> str:
+        """What the driver calls the receiver of a payload."""
+        return f"{self.party}/{self.kind}/{key[0]}" if isinstance(key, tuple) else f"{self.party}/{self.kind}"
+
+    def tell(self, message: Message) -> None:
+        """What the party says on its local link."""
+        if not isinstance(message, FetchPayload | DropPayload):
+            raise TypeError(f"a receiver is told to fetch or to drop, not {message!r}")
+        key = message.seq, 0
+        name = self.name(key)
+        if isinstance(message, FetchPayload):
+            self.driver.remove(name)
+            core = Receiver(ReceiverConfig(limits=self.limits))
+            self.driver.add(name, core, _Download(self, core, name, key, message.inline), tracer=self.tracer)
+        self.driver.tell(name, Received(PARTY, message))
+
+    def leave(self) -> None:
+        """The party has ended, and its receivers with it."""
+        for name in [name for name in self.driver if name.startswith(f"{self.party}/")]:
+            self.driver.remove(name)
+
+    def give(self, key: Key, event: Event) -> None:
+        """What the data link reports of a download."""
+        self.driver.give(self.name(key), event)
+
+
+@define(eq=False)
+class _Download:
+    """The effects of one receiver."""
+
+    downloads: Downloads
+    core: Receiver
+    name: str
+    key: tuple[int, int]
+    inline: bool
+
+    def perform(self, effect: Effect) -> bool:
+        """Start an effect."""
+        downloads = self.downloads
+        match effect:
+            case Send(link=link, message=message) if link == PARTY:
+                downloads.driver.tell(downloads.party, Received(RECEIVERS, message))
+            case Send(link=link, message=message) if link == DATA:
+                return downloads.wire.send(message)
+            case Pull():
+                return self._pull()
+            case CancelTransfer():
+                downloads.wire.cancel(downloads.kind, self.key)
+            case _:
+                raise TypeError(f"a receiver does not have the effect {effect!r}")
+        return True
+
+    def violated(self, event: Event, refusal: Refusal) -> None:
+        """A receiver's tables refuse nothing that a peer can send."""
+        raise TypeError(f"{self.name} refused {event!r}: {refusal.why}")
+
+    def stepped(self) -> None:
+        """Leave when it is over."""
+        if self.core.state("download") in OVER:
+            self.downloads.wire.forget(self.downloads.kind, self.key)
+            self.downloads.driver.remove(self.name)
+
+    def _take(self, tree: Any) -> None:
+        self.downloads.arrived(self.key[0], tree)
+
+    def _pull(self) -> bool:
+        carried = self.downloads.carried(self.key[0])
+        if carried is None:
+            return False
+        if not self.inline:
+            return self.downloads.wire.pull(self.downloads.kind, self.key, carried, self._take)
+        outcome = TransferOutcome.COMPLETE
+        try:
+            self._take(decode(carried.manifest, [carried.payload]))
+        except PayloadBroken as error:
+            log.warning("%s: %s", self.name, error)
+            outcome = TransferOutcome.FAILED
+        self.downloads.driver.give(self.name, TransferEnded("payload", self.key, outcome))
+        return True

@@ -1,0 +1,397 @@
+"""A host's session: the ``Host`` core of one launch, with its links, payloads and process.
+
+A backend has one a launch; two share nothing but the driver that they are hosted by. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import os
+import signal
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import trio
+from attrs import define, evolve, field, frozen
+
+from troth.runtime.control import ControlLink
+from troth.runtime.downloads import Carried, Downloads
+from troth.runtime.driver import Driver
+from troth.runtime.errors import FrameError, PayloadBroken, RuntimeFault, SpawnFailed
+from troth.runtime.payloads import DataLink, Payload, decode
+from troth.runtime.ports import ExitStatus, Files, Launch, Processes
+from troth.runtime.processes.bootstrap import BOOTSTRAP_VARIABLE, Bootstrap, TaskNames
+from troth.runtime.tracing import Tracer
+from troth.runtime.trainer import CONTROL_RANK, PROTOCOL_VERSION, session_epoch
+from troth.runtime.wire.besides import (
+    Credentials,
+    HelloAcceptedBeside,
+    HelloBeside,
+    LogBeside,
+    ResultBeside,
+    SessionReadyBeside,
+    TaskBeside,
+    Terms,
+)
+from troth.runtime.wire.challenge import Authenticated, Token, credentials_proof
+from troth.runtime.wire.codec import Arrived
+from troth.spec import core as c
+from troth.spec import messages as m
+from troth.spec.limits import Limits
+from troth.statemachines import Host, HostConfig
+from troth.statemachines.host.acceptance import AcceptanceState
+from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS, SUPERVISOR
+from troth.statemachines.supervisor.launches import HOSTS
+
+log = logging.getLogger("troth.runtime.host")
+
+DRAIN_S = 1.0
+"""How long a link whose trainer has ended is read on. Its end of file is there already, unless somebody else holds the socket."""
+
+
+@frozen
+class Setting:
+    """What all launches of a backend have in common."""
+
+    name: str
+    command: tuple[str, ...]
+    job_id: str
+    site_name: str
+    endpoint: str
+    folder: Path
+    """The private directory of the backend."""
+    directory: Path
+    environment: Mapping[str, str] = field(repr=False)
+    limits: Limits
+    persistent: bool
+    fail_unresponsive: bool
+    credentials: Credentials | None
+    tasks: TaskNames
+    trace: Path | None
+    on_log: Callable[[str, LogBeside], None]
+
+
+@frozen
+class Order:
+    """A task on its way to a trainer."""
+
+    task_id: str
+    name: str
+    payload: Payload
+
+
+@define(eq=False)
+class _Result:
+    """What a core does not know of a result."""
+
+    carried: Carried
+    tree: Any = None
+
+
+@define(eq=False)
+class Counts:
+    """What a view shows of a trainer."""
+
+    accepted: int = 0
+    settled: int = 0
+    retries: int = 0
+    down: int = 0
+    up: int = 0
+    _accepted_seq: int = 0
+    _settled_seq: int = 0
+
+    def said(self, message: c.Message) -> None:
+        """The host said this."""
+        match message:
+            case m.ResultAccepted(seq=seq) if seq > self._accepted_seq:
+                self._accepted_seq = seq
+                self.accepted += 1
+            case m.ResultSourceReleased(seq=seq) if self._settled_seq < seq <= self._accepted_seq:
+                self._settled_seq = seq
+                self.settled += 1
+            case m.TaskReady(attempt=attempt) if attempt > 1:
+                self.retries += 1
+            case m.TaskStatus():
+                self.retries += 1
+            case _:
+                pass
+
+
+@define(eq=False)
+class HostSession:
+    """One launch, from START_SESSION to SESSION_ENDED."""
+
+    setting: Setting
+    party: str
+    """What the driver calls it."""
+    launch: int
+    """What the supervisor calls it."""
+    driver: Driver
+    processes: Processes
+    files: Files
+    nursery: trio.Nursery
+    next_order: Callable[[], Order]
+    """The task that the supervisor has just passed on."""
+    finished: Callable[[Any], None]
+    """Takes the payload of a result, before its task is said to have ended."""
+    counts: Counts
+    launch_id: bytes = field(init=False, factory=lambda: os.urandom(16))
+    token: Token = field(init=False, factory=Token.new)
+    exit: ExitStatus | None = field(default=None, init=False)
+    """How the process ended, once it has."""
+    pid: int | None = field(default=None, init=False)
+    why: str = field(default="", init=False)
+    """Why there is no process, where it could not be started."""
+    core: Host = field(init=False)
+    _control: ControlLink = field(init=False)
+    _data: DataLink = field(init=False)
+    _downloads: Downloads = field(init=False)
+    _open: bool = field(default=False, init=False)
+    order: Order | None = field(default=None, init=False)
+    _order_seq: int = field(default=0, init=False)
+    _results: dict[int, _Result] = field(factory=dict, init=False)
+    _digests: dict[int, bytes] = field(factory=dict, init=False)
+    _tracers: list[Tracer] = field(factory=list, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        setting = self.setting
+        config = HostConfig(limits=setting.limits, fail_unresponsive=setting.fail_unresponsive, launch=self.launch)
+        self.core = Host(config)
+        give = partial(self.driver.give, self.party)
+        self._control = ControlLink(give, self._understood, setting.name)
+        self._downloads = Downloads(
+            self.driver, self.party, "result", setting.limits, self._carried, self._landed, self._tracer(f"{self.party}.receivers")
+        )
+        self._data = DataLink(give, self._downloads.give, "task", "result", setting.name)
+        self._downloads.wire = self._data
+        self.driver.add(self.party, self.core, self, epoch=session_epoch, tracer=self._tracer(self.party))
+
+    def _tracer(self, name: str) -> Tracer | None:
+        if self.setting.trace is None:
+            return None
+        self._tracers.append(Tracer(f"{self.setting.name}.{name}", self.setting.limits, self.setting.trace))
+        return self._tracers[-1]
+
+    # -- the links -----------------------------------------------------------------------------------------------------
+
+    def admits(self, role: Literal["control", "data"], epoch: int) -> bool:
+        """Whether a connection of this launch may come in: a data link only in the session that there is."""
+        return self._open and (role == "control" or epoch == session_epoch(self.core))
+
+    async def serve(self, peer: Authenticated) -> None:
+        """Speak over a connection that has shown that it is this launch's."""
+        if peer.role == "control":
+            await self._control.serve(peer)
+        else:
+            await self._data.serve(peer)
+
+    @property
+    def moved(self) -> tuple[int, int]:
+        """Bytes of payloads that were served to the trainer, and fetched from it."""
+        return self._data.served, self._data.fetched
+
+    @property
+    def silent_s(self) -> float | None:
+        """How long ago the trainer was last heard, in seconds."""
+        return None if self._control.heard_at is None else trio.current_time() - self._control.heard_at
+
+    # -- the process ---------------------------------------------------------------------------------------------------
+
+    async def _spawn(self) -> None:
+        path = self.setting.folder / f"{self.party}.json"
+        try:
+            self.processes.register(path)
+            self._bootstrap().write(self.files, path)
+            environment = {**self.setting.environment, BOOTSTRAP_VARIABLE: str(path)}
+            launch = Launch(self.launch_id.hex(), self.setting.name, self.setting.command, environment, self.setting.directory)
+            self.pid = await self.processes.spawn(launch)
+        except (SpawnFailed, OSError) as error:
+            self.why = str(error)
+            log.error("%s: cannot be started: %s", self.setting.name, error)
+            self.driver.give(self.party, c.EffectFailed(c.Spawn()))
+            return
+        self.driver.give(self.party, c.ProcessStarted())
+
+    def _bootstrap(self) -> Bootstrap:
+        setting = self.setting
+        return Bootstrap(
+            job_id=setting.job_id,
+            site_name=setting.site_name,
+            endpoint=setting.endpoint,
+            launch=self.launch_id,
+            name=setting.name,
+            token=self.token,
+            secure=setting.credentials is not None,
+            limits=setting.limits,
+            fail_unresponsive=setting.fail_unresponsive,
+            one_shot=not setting.persistent,
+            tasks=setting.tasks,
+        )
+
+    async def process_exited(self, status: ExitStatus) -> None:
+        """Nothing is left of the process. What it said before is heard first."""
+        self.exit = status
+        with trio.move_on_after(DRAIN_S):
+            await self._control.ended()
+        self.driver.give(self.party, c.ProcessExited(clean=status.clean))
+
+    def orphaned(self) -> None:
+        """The guardian is gone."""
+        self.driver.give(self.party, c.OwnerLost())
+
+    def how_it_ended(self) -> str:
+        """The end of the process, in words; empty while it lives."""
+        if self.why:
+            return self.why
+        if self.exit is None:
+            return ""
+        if self.exit.signal is not None:
+            return f"killed by {signal.Signals(self.exit.signal).name}"
+        return "ended, nobody knows how" if self.exit.code is None else f"exited with status {self.exit.code}"
+
+    def leave(self) -> None:
+        """The session has ended: let go of everything."""
+        path = self.setting.folder / f"{self.party}.json"
+        self.files.remove(path)
+        self.processes.unregister(path)
+        self._data.close()
+        self._downloads.leave()
+        self.driver.remove(self.party)
+        for tracer in self._tracers:
+            tracer.close()
+
+    # -- what the core wants done --------------------------------------------------------------------------------------
+
+    def perform(self, effect: c.Effect) -> bool:
+        """Start an effect of the host's core."""
+        match effect:
+            case c.Send(link=link, message=message) if link == CONTROL:
+                self.counts.said(message)
+                return self._control.send(message, self._beside(message))
+            case c.Send(link=link, message=message) if link == RECEIVERS:
+                self._downloads.tell(message)
+            case c.Send(link=link, message=message) if link == SUPERVISOR:
+                self._report(message)
+            case c.Send(link=link, message=message) if link == DATA:
+                self._data.send(message)  # what is not heard is asked for again
+            case c.Offer(kind=kind, key=key):
+                self._data.offer(kind, key, self._order_of(key[0]).payload)  # type: ignore[index]
+            case c.Release(kind=kind, key=key):
+                self._data.release(kind, key)
+            case c.Spawn():
+                self.nursery.start_soon(self._spawn)
+            case c.SignalProcess(signal=sent):
+                return self.processes.signal(self.launch_id.hex(), sent)
+            case c.OpenLink():
+                self._open = True
+            case c.CloseLink():
+                self._open = False
+                self._control.close_when_sent()
+            case _:
+                raise RuntimeFault(f"a host does not have the effect {effect!r}")
+        return True
+
+    def violated(self, event: c.Event, refusal: c.Refusal) -> None:
+        """The trainer sent what it may not send: its link is closed. It may dial again."""
+        if isinstance(event, c.Received) and event.link == CONTROL:
+            self._control.close(f"refused what came on it: {refusal.why}")
+        elif isinstance(event, c.Received) and event.link == DATA:
+            self._data.close()
+        else:
+            raise RuntimeFault(f"{self.party} refused {event!r}: {refusal.why}")
+
+    def stepped(self) -> None:
+        """Nothing needs to be looked at after a step."""
+
+    def _report(self, message: c.Message) -> None:
+        if isinstance(message, m.TaskEnded):
+            seq = self.core.data("delivery").seq
+            result = self._results.pop(seq, None)
+            if message.outcome is m.TaskOutcome.RESULT:
+                self.finished(None if result is None else result.tree)
+            self.order = None
+        self.driver.tell("supervisor", c.Received(HOSTS, message))
+        if isinstance(message, m.SessionEnded):
+            self.leave()
+
+    def _order_of(self, seq: int) -> Order:
+        """The task of a sequence: the one that was passed on, from its first offer to its end."""
+        if self.order is None or self._order_seq != seq:
+            self.order, self._order_seq = self.next_order(), seq
+        return self.order
+
+    def _beside(self, message: c.Message) -> Any:
+        """What rides beside a message."""
+        match message:
+            case m.HelloAccepted():
+                limits, credentials = self.setting.limits, self.setting.credentials
+                terms = Terms(float(limits.heartbeat_interval_s), float(limits.lease_timeout_s), float(limits.unresponsive_limit_s))
+                return HelloAcceptedBeside(terms, credentials is not None, credentials)
+            case m.TaskReady(seq=seq):
+                order = self._order_of(seq)
+                payload = order.payload
+                inline = payload.joined() if payload.inline else b""
+                return TaskBeside(order.task_id, order.name, payload.digest, payload.manifest, inline, payload.nbytes)
+            case _:
+                return None
+
+    # -- what comes ----------------------------------------------------------------------------------------------------
+
+    def _understood(self, arrived: Arrived) -> c.Message:
+        """The message of a frame, with what this side derives; what rode beside it is kept."""
+        beside = arrived.beside
+        match beside:
+            case HelloBeside():
+                return arrived.message(claim=self._claim(beside))
+            case SessionReadyBeside():
+                return arrived.message(proven=self._proven(beside))
+            case ResultBeside():
+                return arrived.message(content=self._note_result(arrived.fields["seq"], arrived.fields["inline"], beside))
+            case LogBeside():
+                self.setting.on_log(self.setting.name, beside)
+        return arrived.message()
+
+    def _claim(self, beside: HelloBeside) -> m.Claim:
+        expected = PROTOCOL_VERSION, self.setting.job_id, self.setting.site_name
+        if (beside.version, beside.job_id, beside.site_name) != expected:
+            return m.Claim.WRONG_IDENTITY
+        return m.Claim.MATCHING if beside.rank == CONTROL_RANK else m.Claim.WRONG_RANK
+
+    def _proven(self, beside: SessionReadyBeside) -> bool:
+        credentials, peer = self.setting.credentials, self._control.peer
+        if credentials is None or peer is None:
+            return credentials is None
+        return hmac.compare_digest(beside.proof, credentials_proof(credentials, peer.nonces))
+
+    def _note_result(self, seq: int, inline: bool, beside: ResultBeside) -> int:
+        """Remember what rode beside a result. The content number: 0 for the content that was seen first for this task."""
+        awaited = self.core.state("acceptance", seq) is AcceptanceState.AWAITING
+        if not awaited:
+            return int(self._digests.get(seq, beside.digest) != beside.digest)
+        if seq not in self._digests:
+            self._digests[seq] = beside.digest
+            while len(self._digests) > 2 * self.setting.limits.acceptance_limit:
+                del self._digests[next(iter(self._digests))]
+        if self._digests[seq] != beside.digest:
+            # The trainer has tried another content; nothing was taken yet, so from now on it is this one that counts.
+            self._digests[seq] = beside.digest
+        record = self._results[seq] = _Result(Carried(beside.manifest, b"", beside.nbytes, beside.digest))
+        if inline:
+            try:
+                record.tree = decode(beside.manifest, [beside.payload])
+            except PayloadBroken as error:
+                raise FrameError(f"ResultReady: {error}") from error
+        return 0
+
+    def _carried(self, seq: int) -> Carried | None:
+        record = self._results.get(seq)
+        return None if record is None else record.carried
+
+    def _landed(self, seq: int, tree: Any) -> None:
+        record = self._results.get(seq)
+        if record is not None:
+            record.tree = tree
+            record.carried = evolve(record.carried, manifest=b"")

@@ -1,0 +1,388 @@
+"""A trainer's session: the ``Trainer`` core with its links, payloads and calls, for one asynchronous caller.
+
+The blocking API for scripts stands on this. Nothing is decided here: a call goes to the core, and what the core resolves is what the
+call returns or raises.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import trio
+from attrs import asdict, define, evolve, field, frozen
+
+from troth.runtime.calls import Calls
+from troth.runtime.control import ControlLink
+from troth.runtime.downloads import Carried, Downloads
+from troth.runtime.driver import Driver
+from troth.runtime.errors import ChallengeFailed, FrameError, LinkDown, RuntimeFault
+from troth.runtime.outcomes import check_init, check_receive, check_send
+from troth.runtime.payloads import DataLink, Payload, encode
+from troth.runtime.ports import Network
+from troth.runtime.processes.bootstrap import Bootstrap
+from troth.runtime.tracing import Tracer
+from troth.runtime.wire.besides import (
+    Credentials,
+    HelloAcceptedBeside,
+    HelloBeside,
+    LogBeside,
+    ResultBeside,
+    SessionReadyBeside,
+    TaskBeside,
+    Terms,
+)
+from troth.runtime.wire.challenge import Authenticated, credentials_proof, prove
+from troth.runtime.wire.codec import Arrived
+from troth.runtime.wire.kinds import Role
+from troth.spec import core as c
+from troth.spec import messages as m
+from troth.statemachines import Trainer, TrainerConfig
+from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS
+from troth.statemachines.trainer.publication import BUSY
+from troth.statemachines.trainer.states import TrainerSessionState
+
+log = logging.getLogger("troth.runtime.trainer")
+
+PARTY = "trainer"
+PROTOCOL_VERSION = 1
+CONTROL_RANK = 0
+"""The rank of a process group that speaks with the host."""
+REDIAL_FIRST_S = 0.05
+REDIAL_LONGEST_S = 1.0
+"""The pause before a link is dialled again starts short and doubles up to this."""
+
+
+@frozen
+class Task:
+    """A task that the caller has taken."""
+
+    seq: int
+    """Which one of its session it is, from 1."""
+    task_id: str
+    name: str
+    payload: Any
+    """The tree that the host sent."""
+
+
+@define(eq=False)
+class _TaskRecord:
+    """What a core does not know of a task."""
+
+    task_id: str
+    name: str
+    carried: Carried
+    tree: Any = None
+
+
+@define(eq=False)
+class _ResultRecord:
+    """What a core does not know of a result."""
+
+    payload: Payload
+    inline: bool
+
+
+def session_epoch(core: Any) -> int | None:
+    """The epoch that a trainer's or host's core is in."""
+    return core.data("session").epoch or None
+
+
+@define(eq=False)
+class TrainerSession:
+    """One trainer's session.
+
+    Start ``run`` in a nursery, then ``init``. All methods belong to the trio thread that runs ``run``.
+    """
+
+    bootstrap: Bootstrap
+    network: Network
+    owner_fd: int | None = field(default=None, kw_only=True)
+    """A descriptor whose end of file says that the host is gone."""
+    trace: Path | None = field(default=None, kw_only=True)
+    terms: Terms | None = field(default=None, init=False)
+    """What the host granted for this session's lease."""
+    current: Task | None = field(default=None, init=False)
+    """The task that was taken last."""
+    _driver: Driver = field(init=False, factory=Driver)
+    _core: Trainer = field(init=False)
+    _calls: Calls = field(init=False)
+    _control: ControlLink = field(init=False)
+    _data: DataLink = field(init=False)
+    _record: LogBeside | None = field(init=False, default=None)
+    _downloads: Downloads = field(init=False)
+    _tasks: dict[int, _TaskRecord] = field(init=False, factory=dict)
+    _results: dict[int, _ResultRecord] = field(init=False, factory=dict)
+    _digests: dict[int, bytes] = field(init=False, factory=dict)
+    """The first content that was sent for a task."""
+    _credentials: Credentials | None = field(init=False, default=None)
+    _dialling: trio.Event = field(init=False, factory=trio.Event)
+    _bound: trio.Event = field(init=False, factory=trio.Event)
+    _tracers: list[Tracer] = field(init=False, factory=list)
+
+    def __attrs_post_init__(self) -> None:
+        given = self.bootstrap
+        config = TrainerConfig(limits=given.limits, fail_unresponsive=given.fail_unresponsive, one_shot=given.one_shot)
+        self._core = Trainer(config)
+        self._calls = Calls(partial(self._driver.give, PARTY))
+        give = partial(self._driver.give, PARTY)
+        self._control = ControlLink(give, self._understood, given.name)
+        self._driver.add(PARTY, self._core, self, epoch=session_epoch, tracer=self._tracer(given.name))
+        self._downloads = Downloads(
+            self._driver, PARTY, "task", given.limits, self._carried, self._landed, self._tracer(f"{given.name}.receivers")
+        )
+        self._data = DataLink(give, self._downloads.give, "result", "task", given.name)
+        self._downloads.wire = self._data
+
+    def _tracer(self, name: str) -> Tracer | None:
+        if self.trace is None:
+            return None
+        self._tracers.append(Tracer(name, self.bootstrap.limits, self.trace))
+        return self._tracers[-1]
+
+    # -- the caller ----------------------------------------------------------------------------------------------------
+
+    async def init(self, *, control_rank: bool = True) -> bool:
+        """Join the session. False for a rank that stays passive. Raises ``JoinFailed``, ``SessionAborted``, ``SessionLost``,
+        ``SessionClosed``; after ``JoinFailed`` it may be tried again."""
+        found = await self._calls.call("init", m.InitArguments(control_rank=control_rank))
+        return check_init(found)
+
+    async def receive(self) -> Task | None:
+        """Wait for the next task and take it; ``None`` once the session was ended in order. A caller that is cancelled leaves the task
+        in its queue. Raises ``SessionAborted``, ``SessionLost``."""
+        while True:
+            number = self._calls.number()
+            found = await self._calls.call("receive", number=number)
+            if found.outcome is not m.Outcome.TASK:
+                check_receive(found)
+                return None
+            taken = self._take(number)
+            if taken is not None:
+                return taken
+
+    def _take(self, number: int) -> Task | None:
+        """Commit to the task that was handed over; ``None`` if it was cancelled on the way."""
+        found = self._calls.at_once("take", number=number)
+        if found.outcome is not m.Outcome.TASK:
+            return None
+        if self.current is None or self.current.seq != found.value:
+            record = self._tasks[found.value]
+            self.current = Task(found.value, record.task_id, record.name, record.tree)
+            record.tree = None
+        return self.current
+
+    async def send(self, tree: Any) -> None:
+        """Send the result of the task that was taken last; returns when all its receivers hold it and the host has noted that. Raises
+        ``PayloadRefused`` before anything is sent, ``ResultRejected``, ``ResultConflict``, ``ResultUndelivered``, ``CallCancelled``,
+        ``SessionAborted``, ``SessionLost``, ``SessionClosed``."""
+        payload = encode(tree)
+        arguments = self._note_result(payload)
+        found = await self._calls.call("send", arguments)
+        self._prune_results()
+        check_send(found)
+
+    def _note_result(self, payload: Payload) -> m.SendArguments:
+        seq = self.current.seq if self.current else 0
+        first = self._digests.setdefault(seq, payload.digest)
+        known = self._results.get(seq)
+        if payload.digest == first and known is None:
+            known = self._results[seq] = _ResultRecord(payload, payload.inline)
+        return m.SendArguments(content=int(payload.digest != first), inline=payload.inline)
+
+    async def shutdown(self) -> bool:
+        """End the session in order. True if it is over, False if the ``send`` under way will close it."""
+        found = await self._calls.call("shutdown")
+        return found.outcome is not m.Outcome.DEFERRED
+
+    def log(self, record: LogBeside) -> None:
+        """A record for the host, best effort."""
+        self._record = record
+        self._calls.now("log")
+
+    @property
+    def verdict(self) -> m.Verdict:
+        """How the session ended, or ``NONE``."""
+        found: m.Verdict = self._core.data("session").verdict
+        return found
+
+    @property
+    def over(self) -> bool:
+        """Whether the session has ended."""
+        return self._core.state("session") in (TrainerSessionState.ABORTED, TrainerSessionState.CLOSED)
+
+    # -- the background ------------------------------------------------------------------------------------------------
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Everything that goes on behind the calls. Runs until it is cancelled; the session that has ended still answers calls."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._driver.timers.run)
+                nursery.start_soon(self._keep_control)
+                nursery.start_soon(self._keep_data)
+                if self.owner_fd is not None:
+                    nursery.start_soon(self._watch_owner, self.owner_fd)
+                task_status.started()
+        finally:
+            self._control.close()
+            self._data.close()
+            for tracer in self._tracers:
+                tracer.close()
+
+    async def _watch_owner(self, fd: int) -> None:
+        await trio.lowlevel.wait_readable(fd)
+        self._driver.give(PARTY, c.OwnerLost())
+
+    async def _keep_control(self) -> None:
+        """Dial the control link, and again whenever it is lost, for as long as the core wants it."""
+        pause_s = REDIAL_FIRST_S
+        while True:
+            await self._dialling.wait()
+            try:
+                connection = await self._dial("control")
+            except (LinkDown, ChallengeFailed) as error:
+                log.debug("%s: no control link: %s", self.bootstrap.name, error)
+                await trio.sleep(pause_s)
+                pause_s = min(2 * pause_s, REDIAL_LONGEST_S)
+                continue
+            if not self._dialling.is_set():
+                connection.close()
+                continue
+            pause_s = REDIAL_FIRST_S
+            await self._control.serve(connection)
+
+    async def _keep_data(self) -> None:
+        """Dial the data link once the session is bound, and again whenever it is lost, until the session is over."""
+        pause_s = REDIAL_FIRST_S
+        while True:
+            await self._bound.wait()
+            try:
+                connection = await self._dial("data")
+            except (LinkDown, ChallengeFailed) as error:
+                log.debug("%s: no data link: %s", self.bootstrap.name, error)
+                await trio.sleep(pause_s)
+                pause_s = min(2 * pause_s, REDIAL_LONGEST_S)
+                continue
+            pause_s = REDIAL_FIRST_S
+            await self._data.serve(connection)
+
+    async def _dial(self, role: Role) -> Authenticated:
+        given = self.bootstrap
+        stream = await self.network.dial(given.endpoint)
+        epoch = self._core.data("session").epoch
+        return await prove(stream, token=given.token, role=role, launch=given.launch, epoch=epoch)
+
+    # -- what the core wants done --------------------------------------------------------------------------------------
+
+    def perform(self, effect: c.Effect) -> bool:
+        """Start an effect of the trainer's core."""
+        match effect:
+            case c.Send(link=link, message=message) if link == CONTROL:
+                return self._control.send(message, self._beside(message))
+            case c.Send(link=link, message=message) if link == RECEIVERS:
+                self._downloads.tell(message)
+            case c.Send(link=link, message=message) if link == DATA:
+                self._data.send(message)  # what is not heard is asked for again
+            case c.Resolve():
+                self._calls.resolve(effect)
+            case c.Offer(kind=kind, key=key):
+                self._data.offer(kind, key, self._results[key[0]].payload)  # type: ignore[index]
+            case c.Release(kind=kind, key=key):
+                self._data.release(kind, key)
+            case c.OpenLink():
+                self._dialling.set()
+            case c.CloseLink():
+                self._dialling = trio.Event()
+                self._bound = trio.Event()
+                self._control.close_when_sent()
+            case _:
+                raise RuntimeFault(f"a trainer does not have the effect {effect!r}")
+        return True
+
+    def violated(self, event: c.Event, refusal: c.Refusal) -> None:
+        """The host sent what it may not send: its link is closed, and dialled again."""
+        if isinstance(event, c.Received) and event.link == CONTROL:
+            self._control.close(f"refused what came on it: {refusal.why}")
+        elif isinstance(event, c.Received) and event.link == DATA:
+            self._data.close()
+        else:
+            raise RuntimeFault(f"the trainer refused {event!r}: {refusal.why}")
+
+    def stepped(self) -> None:
+        """Nothing needs to be looked at after a step."""
+
+    def _beside(self, message: c.Message) -> Any:
+        """What rides beside a message."""
+        given = self.bootstrap
+        match message:
+            case m.Hello():
+                return HelloBeside(PROTOCOL_VERSION, given.job_id, given.site_name, CONTROL_RANK)
+            case m.SessionReady():
+                proof = b""
+                if self._credentials is not None and self._control.peer is not None:
+                    proof = credentials_proof(self._credentials, self._control.peer.nonces)
+                return SessionReadyBeside(proof)
+            case m.ResultReady(seq=seq):
+                record = self._results[seq]
+                payload = record.payload
+                return ResultBeside(payload.digest, payload.manifest, payload.joined() if record.inline else b"", payload.nbytes)
+            case m.Log():
+                return self._record
+            case _:
+                return None
+
+    # -- what comes ----------------------------------------------------------------------------------------------------
+
+    def _understood(self, arrived: Arrived) -> c.Message:
+        """The message of a frame, with what this side derives; what rode beside it is kept."""
+        beside = arrived.beside
+        if isinstance(beside, TaskBeside):
+            return arrived.message(content=self._note_task(arrived.fields["seq"], beside))
+        message = arrived.message()
+        if isinstance(beside, HelloAcceptedBeside) and isinstance(message, m.HelloAccepted):
+            self._granted(beside)
+        return message
+
+    def _granted(self, beside: HelloAcceptedBeside) -> None:
+        """The terms are the host's, whatever this side's own settings are."""
+        if beside.secure != self.bootstrap.secure:
+            raise FrameError("HelloAccepted: the host and the bootstrap file do not agree on whether this job is secure")
+        self.terms, self._credentials = beside.terms, beside.credentials
+        self._driver.set_limits(PARTY, evolve(self.bootstrap.limits, **asdict(beside.terms)))
+        self._bound.set()
+
+    def _note_task(self, seq: int, beside: TaskBeside) -> int:
+        """Remember what rode beside an offer. The content number: 0 for the content that was seen first under this sequence."""
+        carried = Carried(beside.manifest, beside.payload, beside.nbytes, beside.digest)
+        known = self._tasks.get(seq)
+        if known is None:
+            self._tasks[seq] = _TaskRecord(beside.task_id, beside.name, carried)
+            self._prune_tasks()
+        elif known.carried.digest != beside.digest:
+            return 1
+        else:
+            known.carried = carried
+        return 0
+
+    def _prune_tasks(self) -> None:
+        """Forget what the core cannot remember any more: it keeps at most so many tasks, and they only go up."""
+        kept = 2 * self.bootstrap.limits.ledger_limit
+        for table in (self._tasks, self._digests):
+            while len(table) > kept:
+                del table[next(iter(table))]  # type: ignore[attr-defined]
+
+    def _prune_results(self) -> None:
+        """Let go of the payloads that no publication needs any more."""
+        for seq in [seq for seq in self._results if self._core.state("publication", seq) not in BUSY]:
+            del self._results[seq]
+
+    def _carried(self, seq: int) -> Carried | None:
+        record = self._tasks.get(seq)
+        return None if record is None else record.carried
+
+    def _landed(self, seq: int, tree: Any) -> None:
+        record = self._tasks[seq]
+        record.tree = tree
+        record.carried = evolve(record.carried, manifest=b"", payload=b"")
