@@ -44,7 +44,31 @@ with warnings.catch_warnings():
     from nvflare.client.config import TransferType
     from nvflare.fuel.utils.fobs.decomposers.via_downloader import LazyDownloadRef
 
-__all__ = ["LazyDownloadRef", "ReturnCode", "Shareable", "TaskState", "TrainerSessionError", "TransferType"]
+__all__ = [
+    "CHANNEL",
+    "HOST",
+    "TRAINER",
+    "FLModel",
+    "Host",
+    "Job",
+    "LazyDownloadRef",
+    "ReturnCode",
+    "Running",
+    "Shareable",
+    "Signal",
+    "TaskState",
+    "TrainerSessionError",
+    "TransferType",
+    "attach_host",
+    "attach_trainer",
+    "attached",
+    "executing",
+    "external_host",
+    "launched_trainer",
+    "model",
+    "opening",
+    "returned",
+]
 
 SITE, JOB, ATTACH_ID = "site-1", "job-1", "a1"
 HOST = f"{SITE}.{JOB}"

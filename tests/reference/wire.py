@@ -33,6 +33,28 @@ with warnings.catch_warnings():
     from nvflare.fuel.f3.message import Message
     from nvflare.fuel.utils.fobs.decomposers.via_downloader import RESULT_UPLOAD_TX_CREATED_CB_CTX_KEY
 
+__all__ = [
+    "PATIENCE_S",
+    "CellReturnCode",
+    "Fate",
+    "Line",
+    "MsgKey",
+    "Sent",
+    "Topic",
+    "Transfers",
+    "Waiter",
+    "Wire",
+    "api_module",
+    "attach_backend_module",
+    "external_backend_module",
+    "make_reply",
+    "message",
+    "processes_fixture",
+    "transfers_fixture",
+    "wait_until",
+    "wire_fixture",
+]
+
 PATIENCE_S = 10.0
 """How long a test waits for what should happen at once, on a machine that is busy."""
 
