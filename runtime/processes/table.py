@@ -1,0 +1,125 @@
+"""The process table, and signals that reach exactly the process that was looked at.
+
+Only the standard library: the guardian runs without anything else. Linux; elsewhere the table is empty and groups have to do.
+
+Rule 1.  A number is not a process. A process is its number and its start time, and is signalled through a pidfd whose start time was
+         compared after it was opened: numbers are given away again, pidfds are not.
+Rule 2.  A scan is not a photograph: processes come and go while it is taken. What may be concluded from one is said where it is.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterable
+from typing import NamedTuple
+
+LAUNCH_VARIABLE = "TROTH_LAUNCH_ID"
+"""In the environment of everything that a launch consists of: its launch id."""
+ENVIRONMENT_LIMIT_BYTES = 8 * 1024 * 1024
+
+SEES_PROCESSES = sys.platform == "linux"
+"""Whether there is a process table to look at, with pidfds."""
+
+
+class Seen(NamedTuple):
+    """A process as one look saw it."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    start: int
+    """Clock ticks from boot to its start."""
+    zombie: bool
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """What no other process has, as long as this machine runs."""
+        return self.pid, self.start
+
+
+Table = dict[int, Seen]
+
+
+def look(pid: int) -> Seen | None:
+    """One process; ``None`` if there is none of this number."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            text = file.read()
+    except OSError:
+        return None
+    # The name stands in brackets, and may hold brackets and blanks itself.
+    fields = text[text.rfind(b")") + 2 :].split()
+    if len(fields) < 20:
+        return None
+    return Seen(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]), fields[0] in (b"Z", b"X"))
+
+
+def scan() -> Table:
+    """Every process that this one can see."""
+    if not SEES_PROCESSES:
+        return {}
+    found: Table = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (seen := look(int(name))) is not None:
+            found[seen.pid] = seen
+    return found
+
+
+def below(table: Table, roots: Iterable[int]) -> list[Seen]:
+    """All descendants of ``roots``, the roots not among them, parents before their children."""
+    children: dict[int, list[Seen]] = {}
+    for seen in table.values():
+        children.setdefault(seen.parent, []).append(seen)
+    found: list[Seen] = []
+    reached = set(roots)
+    front = list(reached)
+    while front:
+        for child in children.get(front.pop(0), ()):
+            if child.pid not in reached:
+                reached.add(child.pid)
+                found.append(child)
+                front.append(child.pid)
+    return found
+
+
+def launch_of(pid: int) -> str | None:
+    """The launch id in the environment that a process was started with; ``None`` if it has none or does not let us see."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            text = file.read(ENVIRONMENT_LIMIT_BYTES)
+    except OSError:
+        return None
+    wanted = f"{LAUNCH_VARIABLE}=".encode()
+    for entry in text.split(b"\0"):
+        if entry.startswith(wanted):
+            return entry[len(wanted) :].decode("utf-8", "replace")
+    return None
+
+
+def handle(pid: int) -> list[int]:
+    """A pidfd of a child that is not reaped; none if the system has no such thing."""
+    return [os.pidfd_open(pid)] if SEES_PROCESSES else []
+
+
+def send(seen: Seen, *numbers: int) -> bool:
+    """Signal exactly the process that was seen; False if it is gone, or is not ours to signal any more."""
+    if seen.zombie or not SEES_PROCESSES:
+        return False
+    try:
+        descriptor = os.pidfd_open(seen.pid)
+    except OSError:
+        return False
+    try:
+        now = look(seen.pid)
+        if now is None or now.identity != seen.identity:
+            return False
+        for number in numbers:
+            signal.pidfd_send_signal(descriptor, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    finally:
+        os.close(descriptor)
+    return True
