@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from troth.runtime.payloads.arrays import INLINE_LIMIT, MAX_PAYLOAD_BYTES, Landing, Payload, allocate, decode, encode
 from troth.runtime.payloads.content import DIGEST_BYTES, digest_of
+from troth.runtime.payloads.link import DataLink
 
 __all__ = [
     "DIGEST_BYTES",
     "INLINE_LIMIT",
     "MAX_PAYLOAD_BYTES",
+    "DataLink",
     "Landing",
     "Payload",
     "allocate",

@@ -19,9 +19,9 @@ from msgspec import Meta, Struct
 from troth.runtime.errors import PayloadBroken, PayloadRefused
 from troth.runtime.payloads.content import digest_of
 from troth.runtime.payloads.layout import Array, dtype_of, new_array, octets_of
-from troth.runtime.payloads.tree import MAX_MANIFEST_BYTES, ArrayNode, LongNode, Node, Taker, broken, build, check, size
+from troth.runtime.payloads.tree import ArrayNode, LongNode, Node, Taker, broken, build, check, size
 from troth.runtime.ports import Buffer
-from troth.runtime.wire.bounds import INLINE_BYTES
+from troth.runtime.wire.bounds import INLINE_BYTES, MAX_MANIFEST_BYTES
 
 MAX_PAYLOAD_BYTES = 64 * 2**30
 """Buffers of one payload together, unless a caller says otherwise."""
@@ -97,26 +97,23 @@ class Landing:
         self.nbytes = self._starts[-1]
         """Bytes of the buffers together."""
 
-    def window(self, offset: int, length: int) -> memoryview | None:
-        """Where ``length`` bytes from ``offset`` on go, or ``None`` where they do not lie in one buffer."""
+    def window(self, offset: int, length: int) -> memoryview:
+        """Where the bytes from ``offset`` on go: ``length`` of them, or as many as one buffer takes. Past the end ``PayloadBroken``."""
+        if not 0 <= offset <= offset + length <= self.nbytes:
+            broken(f"bytes {offset} to {offset + length} of a payload of {self.nbytes}")
         index = bisect_right(self._starts, offset) - 1
-        if not 0 <= index < len(self.views):
-            return None
+        if index == len(self.views):
+            return memoryview(b"")
         start = offset - self._starts[index]
-        view = self.views[index]
-        return view[start : start + length] if start + length <= len(view) else None
+        return self.views[index][start : start + length]
 
     def put(self, offset: int, data: Buffer) -> None:
         """Copy bytes to where they go, over as many buffers as they reach. Raises ``PayloadBroken`` past the end."""
         rest = memoryview(data)
-        if not 0 <= offset <= self.nbytes - len(rest):
-            broken(f"bytes {offset} to {offset + len(rest)} of a payload of {self.nbytes}")
-        index = bisect_right(self._starts, offset) - 1
         while rest:
-            start = offset - self._starts[index]
-            taken = min(len(self.views[index]) - start, len(rest))
-            self.views[index][start : start + taken] = rest[:taken]
-            rest, offset, index = rest[taken:], offset + taken, index + 1
+            view = self.window(offset, len(rest))
+            view[:] = rest[: len(view)]
+            rest, offset = rest[len(view) :], offset + len(view)
 
     def finish(self) -> Any:
         """The tree, once all bytes are there. The landing is empty afterwards. Raises ``PayloadBroken``."""

@@ -37,8 +37,6 @@ MAX_KEY = 512
 """Characters of a dict's key."""
 MAX_BUFFERS = 16_384
 """Arrays and long strings of one tree."""
-MAX_MANIFEST_BYTES = 2 * 2**20
-"""A tree without its arrays, encoded."""
 MAX_VALUES = 2**18
 """Values of one tree, the dicts, lists and tuples among them."""
 LONG = 4096

@@ -34,12 +34,7 @@ def test_a_payload_that_is_received_in_pieces_is_the_same(tree: Any) -> None:
     landing = allocate(payload.manifest, nbytes=payload.nbytes)
     joined = payload.joined()
     for offset in range(0, len(joined), 7):
-        piece = joined[offset : offset + 7]
-        window = landing.window(offset, len(piece))
-        if window is None:
-            landing.put(offset, piece)
-        else:
-            window[:] = piece
+        landing.put(offset, joined[offset : offset + 7])
 
     assert differs(tree, landing.finish()) is None
 
@@ -167,9 +162,10 @@ def test_buffers_may_come_as_one_or_in_parts_and_are_checked_against_a_digest() 
 def test_no_bytes_go_past_the_end_of_a_landing() -> None:
     landing = allocate(encode({"w": np.arange(3), "v": np.empty(0)}).manifest)
 
-    assert landing.window(20, 4) is not None
-    assert landing.window(20, 5) is None
-    assert landing.window(24, 1) is None
+    assert len(landing.window(20, 4)) == 4
+    for offset, length in [(20, 5), (24, 1), (-1, 2), (25, 0)]:
+        with pytest.raises(PayloadBroken, match=f"bytes {offset} to {offset + length} of a payload of 24"):
+            landing.window(offset, length)
     with pytest.raises(PayloadBroken, match="bytes 20 to 25 of a payload of 24"):
         landing.put(20, b"12345")
 
