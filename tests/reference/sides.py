@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found"
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 """The two sides of a session of NVFlare 2.9.0: the reference's own, through its public classes, and each written by hand.
 
 The classes under test are ``CellClientAPI`` for a trainer, ``AttachBackend`` and ``ExternalProcessBackend`` for a host.

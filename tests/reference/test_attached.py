@@ -1,3 +1,5 @@
+# pyright: reportAttributeAccessIssue=false
+# (what comes from the reference is known only where it is installed)
 """What trainer and host of NVFlare 2.9.0 do to each other, attached, when messages are lost.
 
 Each test shows one finding; see docs/findings.md.

@@ -1,3 +1,5 @@
+# pyright: reportAttributeAccessIssue=false
+# (what comes from the reference is known only where it is installed)
 """What a host of NVFlare 2.9.0 does with a trainer that it launched: a real process that does nothing, spoken for by hand.
 
 Each test shows one finding; see docs/findings.md.

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found"
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 """What NVFlare 2.9.0 is given in place of a network: cells on a wire that loses what it is told to, and a download service.
 
 Nothing waits for a timeout: a request whose answer is lost is answered with one at once. This module and ``sides`` are the only ones
