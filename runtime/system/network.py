@@ -203,8 +203,8 @@ class SystemNetwork:
         if endpoint.startswith(UNIX):
             family, address = socket.AF_UNIX, str(_path(endpoint))
         else:
-            family, *parts = _loopback(endpoint)
-            address = (parts[0], parts[1])
+            family, host, port = _loopback(endpoint)
+            address = (host, port)
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)

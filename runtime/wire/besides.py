@@ -64,10 +64,14 @@ def _text(longest: int = bounds.MAX_TEXT, shortest: int = 1, *, shown: bool = Tr
     return field(validator=_text_check(longest, shortest), repr=shown, metadata={"wire": wire, "bytes": 4 * longest + 5})
 
 
+def _sized(value: bytes) -> str:
+    # The bytes themselves are nobody's to read in a log.
+    return f"<{len(value)} bytes>"
+
+
 def _blob(longest: int, lengths: tuple[int, ...] | None = None) -> Any:
     wire = Annotated[bytes, Meta(max_length=longest)]
-    # The bytes themselves are nobody's to read in a log.
-    return field(validator=_blob_check(longest, lengths), repr=len, metadata={"wire": wire, "bytes": longest + 5})
+    return field(validator=_blob_check(longest, lengths), repr=_sized, metadata={"wire": wire, "bytes": longest + 5})
 
 
 def _whole(high: int) -> Any:
@@ -242,15 +246,21 @@ def _open(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value
 
 
+def _log_value() -> Any:
+    metadata = {"wire": _Plain | _List | _Table, "bytes": MAX_LOG_BYTES, "pack": _open}
+    return field(converter=_settled, validator=_log_value_check, metadata=metadata)
+
+
+def _log_extra() -> Any:
+    # Its bytes are within those of the value: the frame has one bound for both.
+    return field(converter=_settled, factory=dict, validator=_extra_check, metadata={"wire": _Table, "bytes": 0, "pack": _open})
+
+
 @frozen
 class LogBeside:
     """A record for the host's log: a named value of some ``data_type``, and what was said beside it."""
 
     key: str = _text()
-    value: LogValue = field(
-        converter=_settled, validator=_log_value_check, metadata={"wire": _Plain | _List | _Table, "bytes": MAX_LOG_BYTES, "pack": _open}
-    )
+    value: LogValue = _log_value()  # noqa: RUF009
     data_type: str = _text()
-    extra: Mapping[str, Scalar] = field(
-        converter=_settled, factory=dict, validator=_extra_check, metadata={"wire": _Table, "bytes": 0, "pack": _open}
-    )
+    extra: Mapping[str, Scalar] = _log_extra()

@@ -57,16 +57,16 @@ if DIALLER_BYTES + ACCEPTOR_BYTES > MAX_CHALLENGE_BYTES:
     raise AssertionError("the challenge is longer than it may be")
 
 
+def _check_secret(_token: object, _attribute: object, value: object) -> None:
+    if type(value) is not bytes or len(value) != TOKEN_BYTES:
+        raise ValueError(f"a token has {TOKEN_BYTES} bytes")
+
+
 @frozen(eq=False, repr=False)
 class Token:
     """The secret of a launch. It can be proved with, and written into a bootstrap file; nothing else shows it."""
 
-    _secret: bytes = field()
-
-    @_secret.validator
-    def _check(self, _attribute: object, value: object) -> None:
-        if type(value) is not bytes or len(value) != TOKEN_BYTES:
-            raise ValueError(f"a token has {TOKEN_BYTES} bytes")
+    _secret: bytes = field(validator=_check_secret)
 
     @classmethod
     def new(cls) -> Token:
@@ -132,6 +132,8 @@ async def prove(stream: Stream, *, token: Token, role: Role, launch: bytes, epoc
     """
     if len(launch) != LAUNCH_BYTES or not 0 <= epoch <= MAX_EPOCH:
         raise ValueError(f"a launch id has {LAUNCH_BYTES} bytes and an epoch is 0 to {MAX_EPOCH}")
+    if role == DATA and epoch == 0:
+        raise ValueError("a data connection must name its session")
     own_nonce = secrets.token_bytes(NONCE_BYTES)
     call = CALL.pack(MAGIC, VERSION, _CODES[role], launch, epoch, own_nonce)
     with _bounded(stream, limit_s):
@@ -159,6 +161,8 @@ async def check(stream: Stream, *, find: Find, limit_s: float = CHALLENGE_S) -> 
         if magic != MAGIC or version != VERSION or code not in ROLES or epoch > MAX_EPOCH:
             raise ChallengeFailed("what came is not the beginning of a challenge of this version")
         role = ROLES[code]
+        if role == DATA and epoch == 0:
+            raise ChallengeFailed("a data connection must name its session")
         token = find(launch, role, epoch)
         if token is None:
             raise ChallengeFailed(f"there is no {role} connection to be had for this launch and epoch {epoch}")

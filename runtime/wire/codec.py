@@ -88,6 +88,10 @@ def _getter(names: tuple[str, ...]) -> Getter:
     return attrgetter(*names)
 
 
+def _optional(inner: Getter) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else inner(value)
+
+
 def _packer(cls: type[Any]) -> Getter:
     """The wire values of a beside. A field that is a class of its own becomes an array."""
     fields = attrs.fields(cls)
@@ -96,7 +100,7 @@ def _packer(cls: type[Any]) -> Getter:
     for index, f in enumerate(fields):
         if "of" in f.metadata:
             inner = _packer(f.metadata["of"])
-            packs.append((index, lambda value, inner=inner: None if value is None else inner(value)))
+            packs.append((index, _optional(inner)))
         elif "pack" in f.metadata:
             packs.append((index, f.metadata["pack"]))
     if not packs:

@@ -179,7 +179,8 @@ class Connection:
     async def _flush(self) -> None:
         """Write what is queued. Only by whoever has the turn."""
         while self._queue:
-            size, joined = 0, []
+            size = 0
+            joined: list[Buffer] = []
             while self._queue and (not joined or size + len(self._queue[0][1]) <= bounds.READ_BYTES):
                 code, frame = self._queue.popleft()
                 if code != BEGUN:

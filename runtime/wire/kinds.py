@@ -118,6 +118,13 @@ class WhenFull(Enum):
     DROP = "drop and count it"
 
 
+def _longest(kind: Kind) -> int:
+    """Bytes that a body of this kind can have: an array's head, nine an int, and the longest of the enums has less than 32."""
+    fields = [f for f in attrs.fields(kind.message) if f.name != "epoch" and f.name not in kind.derived]
+    beside_bytes = sum(f.metadata["bytes"] for f in attrs.fields(kind.beside)) if kind.beside else 0
+    return 5 + 32 * len(fields) + beside_bytes
+
+
 @frozen
 class Kind:
     """A kind of frame."""
@@ -131,15 +138,8 @@ class Kind:
     """Fields of the message that the receiving runtime says, not the sender."""
     beside: type[Any] | None = None
     when_full: WhenFull = WhenFull.CLOSE
-    max_body: int = field(kw_only=True)
+    max_body: int = field(kw_only=True, default=attrs.Factory(_longest, takes_self=True))
     """Bytes."""
-
-    @max_body.default
-    def _max_body(self) -> int:
-        # An array's head, nine bytes an int, and the longest of our enums has less than 32.
-        fields = [f for f in attrs.fields(self.message) if f.name != "epoch" and f.name not in self.derived]
-        besides_bytes = sum(f.metadata["bytes"] for f in attrs.fields(self.beside)) if self.beside else 0
-        return 5 + 32 * len(fields) + besides_bytes
 
     @property
     def name(self) -> str:
