@@ -1,0 +1,47 @@
+"""The client API for trio programs: the calls of ``troth.client``, to be awaited::
+
+    async with open_session() as session:
+        async for model in session:
+            params, metrics = await train(model.params)
+            await session.send(FLModel(params=params, metrics=metrics))
+
+The calls that only look something up (``is_train``, ``get_job_id``, ...) are plain methods here as there. A session is over when its
+block is left; what it was still sending is waited for, within a bound.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+
+from troth.client.model import FLModel, NotAModel, ParamsType
+from troth.client.records import AnalyticsDataType
+from troth.client.session import Session, connect
+from troth.client.settings import find_file, find_rank, read
+
+__all__ = ["AnalyticsDataType", "FLModel", "NotAModel", "ParamsType", "Session", "open_session"]
+
+
+@asynccontextmanager
+async def open_session(rank: int | str | None = None, config_file: str | os.PathLike[str] | None = None) -> AsyncIterator[Session]:
+    """Join a session, as ``troth.client.init`` does, and close it at the end of the block. Raises what ``init`` raises."""
+    settings = read(find_rank(rank), find_file(config_file))
+    session = Session(settings) if settings.passive else Session(settings, connect(settings))
+    try:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(session.live)
+            await session.join()
+            try:
+                yield session
+            finally:
+                with trio.CancelScope(shield=True):
+                    await session.finish()
+            nursery.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        # The nursery is nobody's business: what one thing went wrong is raised as it is.
+        if len(group.exceptions) == 1:
+            raise group.exceptions[0] from None
+        raise
