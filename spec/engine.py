@@ -17,12 +17,12 @@ from weakref import WeakKeyDictionary
 
 from troth.spec import core
 from troth.spec.core import Event, Key, Refusal, RefusalKind, Step
-from troth.spec.emits import Deliver, Each, Emit, Firing, Forward, Keys, Target
+from troth.spec.emits import Deliver, Each, Emission, Emit, Firing, Forward, Keys, Target
 from troth.spec.errors import BadGuard, CoreError
 from troth.spec.interpreters import Interpreter, Transitions
 from troth.spec.machine import Entry, Kind, Machine
 from troth.spec.party import Party, Route, To, selector, spelled_selector, subject
-from troth.spec.store import Question, Store, TimerId
+from troth.spec.store import Compiled, Question, Store, TimerId
 from troth.spec.views import Members, Reader, View
 
 MICRO_STEPS_LIMIT = 32
@@ -98,6 +98,7 @@ _Micro: TypeAlias = tuple[str, str, Key, Any, int]
 """One pending micro-step: machine, trigger, key, event, and how long its chain of causes is."""
 
 _EFFECTS = frozenset(get_args(core.Effect))
+_TIMED = frozenset((core.SetTimer, core.CancelTimer))
 
 
 class _Run:
@@ -146,17 +147,21 @@ class _Run:
 
     def _micro(self, micro: _Micro) -> Refusal | None:
         machine, trigger, key, event, _ = micro
-        compiled = self.store.compiled[machine]
-        own = self.store.slot(machine, key)
-        view = self.store.view(key, own)
-        questions = compiled.questions[own.state, trigger]
-        bits = self._valuation(questions, event, view) if questions else 0
-        entry, target = compiled.interpreter.fire(own.state, trigger, bits)
+        store = self.store
+        compiled = store.compiled[machine]
+        own = store.slot(machine, key)
+        view = View(store.slots, store.config, key, own)
+        place = compiled.places[id(own.state)][trigger]
+        bits = self._valuation(place.questions, event, view) if place.questions else 0
+        known = place.known.get(bits)
+        if known is None:
+            known = place.known[bits] = compiled.interpreter.fire(own.state, trigger, bits)
+        entry, target = known
         self.rows.append(entry.id)
-        if entry.kind is Kind.REFUSE:
-            return Refusal(self.fault, entry.id, entry.why)
         if entry.kind is Kind.ROW:
-            self._take(entry, target, micro, view)
+            self._take(compiled, entry, target, micro, view)
+        elif entry.kind is Kind.REFUSE:
+            return Refusal(self.fault, entry.id, entry.why)
         return None
 
     def _valuation(self, questions: tuple[Question, ...], event: Any, view: View) -> int:
@@ -165,44 +170,54 @@ class _Run:
         for place, question in enumerate(questions):
             reader.asks(question.may_read, question.name)
             answer = question.of(reader, event)
-            if type(answer) is not bool:
+            if answer is True:
+                bits |= 1 << place
+            elif answer is not False:
                 raise BadGuard(f"atom {question.name} answered {answer!r}; a guard must answer with a real bool")
             self.guards.append((question.name, answer))
-            bits |= answer << place
         return bits
 
-    def _take(self, entry: Entry, target: Enum, micro: _Micro, view: View) -> None:
+    def _take(self, compiled: Compiled, entry: Entry, target: Enum, micro: _Micro, view: View) -> None:
         row = entry.row
         if row is None:
             raise AssertionError(f"{entry.id} is a row without a row")
-        machine, _, key, event, depth = micro
-        compiled = self.store.compiled[machine]
-        data = row.update(view.own.data, event)
+        _, _, key, event, depth = micro
+        own = view.own
+        data = row.update(own.data, event)
         if type(data) is not compiled.machine.data:
             raise CoreError(f"row {entry.id}: update {row.update.__name__} gave {data!r}, not {compiled.machine.data.__name__}")
-        self.store.put(compiled, key, target, data)
-        firing = Firing(view, event, key, data)
-        for emission in row.emit:
-            if isinstance(emission, Emit):
-                self.effects.append(self._effect(compiled.machine, entry, emission, firing))
-            elif isinstance(emission, Forward):
-                told = emission.event(firing) if emission.event else event
-                self._enqueue(emission.machine, emission.trigger, emission.key(firing) if emission.key else None, told, depth + 1)
-            elif isinstance(emission, Deliver):
+        self.store.put(compiled, key, own, target, data)
+        if row.emit:
+            self._emit(compiled.machine, entry, row.emit, Firing(view, event, key, data), depth)
+        if compiled.machine.timers:
+            self.store.check_timers(compiled, key, target)
+
+    def _emit(self, machine: Machine, entry: Entry, emissions: tuple[Emission, ...], firing: Firing, depth: int) -> None:
+        for emission in emissions:
+            kind = type(emission)
+            if kind is Emit:
+                self.effects.append(self._effect(machine, entry, emission, firing))  # type: ignore[arg-type]
+            elif kind is Forward:
+                forward: Any = emission
+                told = forward.event(firing) if forward.event else firing.event
+                self._enqueue(forward.machine, forward.trigger, forward.key(firing) if forward.key else None, told, depth + 1)
+            elif kind is Deliver:
                 if self.route.gate is None:
                     raise CoreError(f"row {entry.id}: it delivers, but the route of {self.route} has no gate to let it through")
-                self._open(event, self.route.to, depth + 1)
-        if compiled.machine.timers:
-            self.store.check_timers(compiled, key)
+                self._open(firing.event, self.route.to, depth + 1)
 
     def _effect(self, machine: Machine, entry: Entry, emission: Emit, firing: Firing) -> core.Effect:
         effect = emission.of(firing)
-        if type(effect) not in _EFFECTS:
+        kind = type(effect)
+        if kind not in _EFFECTS:
             raise CoreError(
                 f"row {entry.id}: `{emission}` gave {effect!r}, not an effect; an emission is unconditional, a choice needs two rows"
             )
-        if isinstance(effect, core.SetTimer | core.CancelTimer) and effect.timer not in machine.timers:
-            raise CoreError(f"row {entry.id}: timer {effect.timer!r} is not owned by {machine.name}; add it to timers=")
+        if kind not in _TIMED:
+            return effect
+        timed: Any = effect
+        if timed.timer not in machine.timers:
+            raise CoreError(f"row {entry.id}: timer {timed.timer!r} is not owned by {machine.name}; add it to timers=")
         return self.store.timed(effect)
 
 

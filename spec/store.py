@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import attrs
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from troth.spec import core
 from troth.spec.core import Key
 from troth.spec.errors import CoreError
 from troth.spec.interpreters import Interpreter
-from troth.spec.machine import Machine
+from troth.spec.machine import Entry, Machine
 from troth.spec.party import Party
 from troth.spec.views import Members, Slot, View
 
@@ -28,6 +29,9 @@ Saved: TypeAlias = tuple[Slots, dict[TimerId, int], dict[TimerId, int]]
 THICKENED_LIMIT = 65_536
 """Instances of one machine that ``restore`` remembers how to build. A checker restores the same few thousand over and over."""
 
+PREPARED_LIMIT = 256
+"""Machines that are kept prepared. A run needs a few dozen; a search through mutants passes thousands by."""
+
 
 @frozen
 class Question:
@@ -36,6 +40,14 @@ class Question:
     of: Callable[[Any, Any], bool]
     may_read: frozenset[str]
     name: str
+
+
+@define(eq=False)
+class Place:
+    """One (state, trigger) of a machine: what is asked there, and the entry and target of each valuation that was met."""
+
+    questions: tuple[Question, ...]
+    known: dict[int, tuple[Entry, Enum]] = field(factory=dict)
 
 
 @frozen(eq=False)
@@ -47,7 +59,10 @@ class Compiled:
     limit: int | None
     fields: tuple[str, ...]
     start: Slot
-    questions: Mapping[tuple[Enum, str], tuple[Question, ...]]
+    places: Mapping[int, Mapping[str, Place]]
+    """By the identity of the state, then by trigger: a member of an enum is one object, and asking it for its hash is slow."""
+    kept: Mapping[int, tuple[bool, ...] | None]
+    """Which fields still matter in a state, by its identity; ``None`` where all do."""
     thickened: dict[Any, Slot] = field(factory=dict)
 
 
@@ -123,25 +138,26 @@ class Store:
         """The party now, as guards see it."""
         return View(self.slots, self.config, key, own)
 
-    def put(self, compiled: Compiled, key: Key, state: Enum, data: Any) -> None:
-        """Move one instance, resetting the data that no longer matters."""
+    def put(self, compiled: Compiled, key: Key, own: Slot, state: Enum, data: Any) -> None:
+        """Move one instance from ``own``, resetting the data that no longer matters."""
+        if state is own.state and data is own.data:
+            return
         machine = compiled.machine
         old = self.slots[machine.name]
         if type(old) is not Members:
-            self.slots = {**self.slots, machine.name: Slot(state, machine.trimmed(state, data))}
+            self.slots = {**self.slots, machine.name: Slot(state, _trimmed(compiled, state, data))}
             return
         if state is machine.initial:
             self.slots = {**self.slots, machine.name: old.without(key)}
             return
-        new = old.having(key, Slot(state, machine.trimmed(state, data)))
+        new = old.having(key, Slot(state, _trimmed(compiled, state, data)))
         self.slots = {**self.slots, machine.name: new}
         if compiled.limit is not None and len(new) > compiled.limit:
             raise CoreError(f"{machine.name}: {len(new)} instances, above its limit {compiled.limit}; its rows must make room first")
 
-    def check_timers(self, compiled: Compiled, key: Key) -> None:
+    def check_timers(self, compiled: Compiled, key: Key, state: Enum) -> None:
         """A machine that is over has stopped its timers: one that fires into nothing is a decision nobody wrote down."""
         machine = compiled.machine
-        state = self.slot(machine.name, key).state
         if state in machine.final or (machine.family is not None and state is machine.initial):
             for name in machine.timers:
                 if (name, key) in self.armed:
@@ -171,16 +187,34 @@ class Store:
 
 
 def _compile(machine: Machine, config: Any, interpreter: Callable[[Machine], Interpreter]) -> Compiled:
+    """Prepare a machine; once for each way of reading its table, however many cores run it."""
     limit: int | None = None
     if machine.family:
         named = machine.family.limit
         limit = named if isinstance(named, int) else int(getattr(config.limits, named))
+    known = _prepare(machine, interpreter)
+    return known if known.limit == limit else attrs.evolve(known, limit=limit)
+
+
+@lru_cache(maxsize=PREPARED_LIMIT)
+def _prepare(machine: Machine, interpreter: Callable[[Machine], Interpreter]) -> Compiled:
     fields = tuple(f.name for f in attrs.fields(machine.data))
-    questions = {
-        where: tuple(Question(a.of, frozenset((*a.reads, machine.name)), f"{machine.name}.{a.name}") for a in cell.atoms)
-        for where, cell in machine.table.items()
-    }
-    return Compiled(machine, interpreter(machine), limit, fields, Slot(machine.initial, machine.data()), questions)
+    places: dict[int, dict[str, Place]] = {}
+    for (state, trigger), cell in machine.table.items():
+        asked = tuple(Question(a.of, frozenset((*a.reads, machine.name)), f"{machine.name}.{a.name}") for a in cell.atoms)
+        places.setdefault(id(state), {})[trigger] = Place(asked)
+    kept = {id(state): tuple(f in machine.live[state] for f in fields) if state in machine.live else None for state in machine.states}
+    return Compiled(machine, interpreter(machine), None, fields, Slot(machine.initial, machine.data()), places, kept)
+
+
+def _trimmed(compiled: Compiled, state: Enum, data: Any) -> Any:
+    """``Machine.trimmed``, prepared."""
+    kept = compiled.kept[id(state)]
+    if kept is None:
+        return data
+    initial = compiled.start.data
+    values = [getattr(data if keeps else initial, name) for name, keeps in zip(compiled.fields, kept, strict=True)]
+    return compiled.machine.data(*values)
 
 
 def _in_order(timers: Mapping[TimerId, int]) -> tuple[tuple[TimerId, int], ...]:

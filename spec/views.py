@@ -147,10 +147,11 @@ class View:
 class Reader:
     """A view that gives an atom only what it said it reads."""
 
-    __slots__ = ("_allowed", "_name", "_view", "config", "key", "own")
+    __slots__ = ("_allowed", "_name", "_slots", "_view", "config", "key", "own")
 
     def __init__(self, view: View, allowed: Container[str], name: str) -> None:
         self._view = view
+        self._slots = view._slots  # noqa: SLF001 - two classes of one mind
         self.config = view.config
         self.key = view.key
         self.own = view.own
@@ -164,4 +165,4 @@ class Reader:
     def __getattr__(self, name: str) -> Any:
         if name not in self._allowed:
             raise UnreadMachine(f"atom {self._name} looks at {name!r} without saying so; add it to reads=")
-        return getattr(self._view, name)
+        return self._slots[name] if name in self._slots else getattr(self._view, name)
