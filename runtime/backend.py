@@ -131,13 +131,16 @@ class ExternalProcess:
     async def __aenter__(self) -> Self:
         try:
             await self._begin()
-            found = await self._calls.call("start")
-            if found.outcome is not m.Outcome.OK:
-                raise failure(START, found, "start", who=f"trainer {self.name!r}", more=self._how_it_ended())
+            await self._start()
         except BaseException:
             await self._end(at_once=True)
             raise
         return self
+
+    async def _start(self) -> None:
+        found = await self._calls.call("start")
+        if found.outcome is not m.Outcome.OK:
+            raise failure(START, found, "start", who=f"trainer {self.name!r}", more=self._how_it_ended())
 
     async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
         await self._end(at_once=value is not None)

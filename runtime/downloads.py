@@ -6,15 +6,13 @@ at once; another is pulled over the data link.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from attrs import define, field, frozen
 
 from troth.runtime.driver import Driver
-from troth.runtime.errors import PayloadBroken
-from troth.runtime.payloads import decode
 from troth.runtime.tracing import Tracer
 from troth.spec.core import (
     CancelTransfer,
@@ -35,8 +33,6 @@ from troth.statemachines import Receiver, ReceiverConfig
 from troth.statemachines.receiver import OVER, PARTY
 from troth.statemachines.shared.words import DATA, RECEIVERS
 
-log = logging.getLogger("troth.runtime.downloads")
-
 
 @frozen
 class Carried:
@@ -54,6 +50,11 @@ class Carried:
 
 class Wire(Protocol):
     """What a download needs of the data link."""
+
+    @property
+    def up(self) -> bool:
+        """Whether there is a connection."""
+        ...
 
     def pull(self, kind: str, key: Key, carried: Carried, arrived: Callable[[Any], None]) -> bool:
         """Fetch a payload, from where an earlier try stopped. ``arrived`` gets the tree just before the end is reported."""
@@ -88,6 +89,8 @@ class Downloads:
     tracer: Tracer | None = None
     wire: Wire = field(init=False)
     """The data link; it knows this object too, so it comes afterwards."""
+    _waiting: dict[Key, Callable[[], bool]] = field(factory=dict, init=False)
+    """Pulls that were begun while there was no connection. Their receiver's stall says how long they may wait."""
 
     def name(self, key: Key) -> str:
         """What the driver calls the receiver of a payload."""
@@ -104,6 +107,33 @@ class Downloads:
             core = Receiver(ReceiverConfig(limits=self.limits))
             self.driver.add(name, core, _Download(self, core, name, key, message.inline), tracer=self.tracer)
         self.driver.tell(name, Received(PARTY, message))
+
+    def pull(self, key: Key, inline: bool, arrived: Callable[[Any], None]) -> bool:
+        """Begin to fetch a payload, or wait for a connection to fetch it over. False if nobody wants it any more."""
+        carried = self.carried(key[0]) if isinstance(key, tuple) else None
+        if carried is None:
+            return False
+        if inline or self.wire.up:
+            return self.wire.pull(self.kind, key, carried, arrived)
+        self._waiting[key] = partial(self.pull, key, inline, arrived)
+        return True
+
+    def came_up(self) -> None:
+        """There is a connection: fetch what has waited for one."""
+        waiting, self._waiting = self._waiting, {}
+        for key, pull in waiting.items():
+            if not pull():
+                self.give(key, TransferEnded("payload", key, TransferOutcome.FAILED))
+
+    def cancel(self, key: Key) -> None:
+        """Stop fetching, and report nothing more."""
+        self._waiting.pop(key, None)
+        self.wire.cancel(self.kind, key)
+
+    def forget(self, key: Key) -> None:
+        """A receiver is over: let go of what has come."""
+        self._waiting.pop(key, None)
+        self.wire.forget(self.kind, key)
 
     def leave(self) -> None:
         """The party has ended, and its receivers with it."""
@@ -134,9 +164,9 @@ class _Download:
             case Send(link=link, message=message) if link == DATA:
                 return downloads.wire.send(message)
             case Pull():
-                return self._pull()
+                return downloads.pull(self.key, self.inline, self._take)
             case CancelTransfer():
-                downloads.wire.cancel(downloads.kind, self.key)
+                downloads.cancel(self.key)
             case _:
                 raise TypeError(f"a receiver does not have the effect {effect!r}")
         return True
@@ -148,23 +178,8 @@ class _Download:
     def stepped(self) -> None:
         """Leave when it is over."""
         if self.core.state("download") in OVER:
-            self.downloads.wire.forget(self.downloads.kind, self.key)
+            self.downloads.forget(self.key)
             self.downloads.driver.remove(self.name)
 
     def _take(self, tree: Any) -> None:
         self.downloads.arrived(self.key[0], tree)
-
-    def _pull(self) -> bool:
-        carried = self.downloads.carried(self.key[0])
-        if carried is None:
-            return False
-        if not self.inline:
-            return self.downloads.wire.pull(self.downloads.kind, self.key, carried, self._take)
-        outcome = TransferOutcome.COMPLETE
-        try:
-            self._take(decode(carried.manifest, [carried.payload]))
-        except PayloadBroken as error:
-            log.warning("%s: %s", self.name, error)
-            outcome = TransferOutcome.FAILED
-        self.downloads.driver.give(self.name, TransferEnded("payload", self.key, outcome))
-        return True

@@ -166,7 +166,7 @@ class HostSession:
             self.driver, self.party, "result", setting.limits, self._carried, self._landed, self._tracer(f"{self.party}.receivers")
         )
         self._data = DataLink(give, self._downloads.give, "task", "result", setting.name)
-        self._downloads.wire = self._data
+        self._downloads.wire, self._data.came_up = self._data, self._downloads.came_up
         self.driver.add(self.party, self.core, self, epoch=session_epoch, tracer=self._tracer(self.party))
 
     def _tracer(self, name: str) -> Tracer | None:
@@ -210,7 +210,7 @@ class HostSession:
             self.pid = await self.processes.spawn(launch)
         except (SpawnFailed, OSError) as error:
             self.why = str(error)
-            log.error("%s: cannot be started: %s", self.setting.name, error)
+            log.warning("%s: cannot be started: %s", self.setting.name, error)
             self.driver.give(self.party, c.EffectFailed(c.Spawn()))
             return
         self.driver.give(self.party, c.ProcessStarted())
@@ -268,15 +268,8 @@ class HostSession:
     def perform(self, effect: c.Effect) -> bool:
         """Start an effect of the host's core."""
         match effect:
-            case c.Send(link=link, message=message) if link == CONTROL:
-                self.counts.said(message)
-                return self._control.send(message, self._beside(message))
-            case c.Send(link=link, message=message) if link == RECEIVERS:
-                self._downloads.tell(message)
-            case c.Send(link=link, message=message) if link == SUPERVISOR:
-                self._report(message)
-            case c.Send(link=link, message=message) if link == DATA:
-                self._data.send(message)  # what is not heard is asked for again
+            case c.Send(link=link, message=message):
+                return self._send(link, message)
             case c.Offer(kind=kind, key=key):
                 self._data.offer(kind, key, self._order_of(key[0]).payload)  # type: ignore[index]
             case c.Release(kind=kind, key=key):
@@ -292,6 +285,20 @@ class HostSession:
                 self._control.close_when_sent()
             case _:
                 raise RuntimeFault(f"a host does not have the effect {effect!r}")
+        return True
+
+    def _send(self, link: str, message: c.Message) -> bool:
+        if link == CONTROL:
+            self.counts.said(message)
+            return self._control.send(message, self._beside(message))
+        if link == RECEIVERS:
+            self._downloads.tell(message)
+        elif link == SUPERVISOR:
+            self._report(message)
+        elif link == DATA:
+            self._data.send(message)  # what is not heard is asked for again
+        else:
+            raise RuntimeFault(f"a host has no link {link!r}")
         return True
 
     def violated(self, event: c.Event, refusal: c.Refusal) -> None:

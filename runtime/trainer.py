@@ -134,7 +134,7 @@ class TrainerSession:
             self._driver, PARTY, "task", given.limits, self._carried, self._landed, self._tracer(f"{given.name}.receivers")
         )
         self._data = DataLink(give, self._downloads.give, "result", "task", given.name)
-        self._downloads.wire = self._data
+        self._downloads.wire, self._data.came_up = self._data, self._downloads.came_up
 
     def _tracer(self, name: str) -> Tracer | None:
         if self.trace is None:
@@ -279,12 +279,8 @@ class TrainerSession:
     def perform(self, effect: c.Effect) -> bool:
         """Start an effect of the trainer's core."""
         match effect:
-            case c.Send(link=link, message=message) if link == CONTROL:
-                return self._control.send(message, self._beside(message))
-            case c.Send(link=link, message=message) if link == RECEIVERS:
-                self._downloads.tell(message)
-            case c.Send(link=link, message=message) if link == DATA:
-                self._data.send(message)  # what is not heard is asked for again
+            case c.Send(link=link, message=message):
+                return self._send(link, message)
             case c.Resolve():
                 self._calls.resolve(effect)
             case c.Offer(kind=kind, key=key):
@@ -299,6 +295,17 @@ class TrainerSession:
                 self._control.close_when_sent()
             case _:
                 raise RuntimeFault(f"a trainer does not have the effect {effect!r}")
+        return True
+
+    def _send(self, link: str, message: c.Message) -> bool:
+        if link == CONTROL:
+            return self._control.send(message, self._beside(message))
+        if link == RECEIVERS:
+            self._downloads.tell(message)
+        elif link == DATA:
+            self._data.send(message)  # what is not heard is asked for again
+        else:
+            raise RuntimeFault(f"a trainer has no link {link!r}")
         return True
 
     def violated(self, event: c.Event, refusal: c.Refusal) -> None:

@@ -54,6 +54,8 @@ class DataLink:
         self._give = give
         self._tell = tell
         self._name = name
+        self.came_up: Callable[[], None] = _nothing
+        """Called when there is a connection: what had none can be asked for now."""
         self._connection: Connection | None = None
         self._sources = Sources(offers, give, self.send)
         self._pulls = Pulls(fetches, give, tell, self.send, name=name, limit=limit)
@@ -62,6 +64,16 @@ class DataLink:
     def up(self) -> bool:
         """Whether there is a connection."""
         return self._connection is not None and not self._connection.closed
+
+    @property
+    def served(self) -> int:
+        """Bytes of payloads that were sent."""
+        return self._sources.served
+
+    @property
+    def fetched(self) -> int:
+        """Bytes of payloads that came in."""
+        return self._pulls.fetched
 
     @property
     def _epoch(self) -> int | None:
@@ -111,6 +123,7 @@ class DataLink:
         connection = Connection(peer, on_frame=self._frame, on_chunk=self._pulls.place, on_landed=self._pulls.landed)
         self._connection = connection
         turns = self._sources.begin()
+        self.came_up()
         failure: Exception | None = None
         try:
             async with trio.open_nursery() as nursery:
@@ -162,6 +175,10 @@ class DataLink:
                 self._tell((message.seq, message.receiver), Received(DATA, message))
             case _:
                 raise FrameError(f"{type(message).__name__} does not belong on a data link")
+
+
+def _nothing() -> None:
+    """Nobody waits."""
 
 
 def _pair(key: Key) -> tuple[int, int]:

@@ -107,6 +107,8 @@ class Pulls:
         self._limit = limit
         self._downloads: dict[Key, _Download] = {}
         self._requests: dict[int, _Download] = {}
+        self.fetched = 0
+        """Bytes that came in."""
         self._last = 0
         """Requests are numbered over all connections, so that none is taken for an earlier one."""
 
@@ -199,6 +201,7 @@ class Pulls:
         download = self._requests.get(request)
         if download is None:
             return
+        self.fetched += nbytes
         download.took(nbytes)
         if download.whole:
             download.pace.unsaid = True

@@ -105,6 +105,8 @@ class Sources:
         self._offers: dict[Key, Payload] = {}
         self._transfers: dict[Key, _Transfer] = {}
         self._turns = Turns()
+        self.served = 0
+        """Bytes that went out."""
 
     def offer(self, key: Key, payload: Payload) -> None:
         """Keep a payload for its receiver."""
@@ -167,6 +169,7 @@ class Sources:
                     await connection.send_chunk(chunk_head(transfer.epoch, transfer.request, start, transfer.offset - start), views)
                 except LinkDown:
                     return
+                self.served += transfer.offset - start
                 took_s = trio.current_time() - begun
                 if took_s < QUICK_S:
                     size = min(2 * size, CHUNK_BYTES)
