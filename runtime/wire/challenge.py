@@ -2,7 +2,7 @@
 
 ::
 
-    dialler   -> magic, version, role, launch, epoch, nonce                      58 bytes
+    dialler   -> magic, version, role, launch, epoch, nonce                      59 bytes
     acceptor  -> nonce, HMAC(token, "host"    + both of these, in this order)    64
     dialler   -> HMAC(token, "trainer" + the same)                               32
     acceptor  -> 1                                                                1
@@ -57,7 +57,7 @@ if DIALLER_BYTES + ACCEPTOR_BYTES > MAX_CHALLENGE_BYTES:
     raise AssertionError("the challenge is longer than it may be")
 
 
-def _check_secret(_token: object, _attribute: object, value: object) -> None:
+def _check_secret(_token: object, _attribute: object, value: bytes) -> None:
     if type(value) is not bytes or len(value) != TOKEN_BYTES:
         raise ValueError(f"a token has {TOKEN_BYTES} bytes")
 
