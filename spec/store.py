@@ -125,7 +125,7 @@ class Store:
     def slot(self, machine: str, key: Key) -> Slot:
         """One instance; an instance that does not exist reads as the initial one."""
         slot = self.slots[machine]
-        return slot[key] if type(slot) is Members else slot
+        return slot[key] if type(slot) is Members else slot  # isinstance is slow on an ABC
 
     def members(self, machine: str) -> tuple[Key, ...]:
         """The keys of a family's instances, lowest first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Container, Iterator, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 from attrs import frozen
 
@@ -28,6 +28,7 @@ _SCANNED = 8
 """Instances up to which a family is looked through one by one; a larger one keeps an index by state."""
 
 
+@final
 class Members(Mapping[Any, Slot]):
     """The instances of a family by key, lowest first. An instance that does not exist reads as the initial one."""
 
