@@ -134,7 +134,7 @@ class Pulls:
         if download.whole:
             self._finish(download)
             return True
-        return self._ask(download, epoch, arrived)
+        return epoch is not None and self._ask(download, epoch, arrived)
 
     def _begin(self, key: tuple[int, int], carried: Carried, arrived: Callable[[Any], None]) -> _Download | None:
         try:
@@ -149,15 +149,13 @@ class Pulls:
         self._downloads[key] = download
         return download
 
-    def _ask(self, download: _Download, epoch: int | None, arrived: Callable[[Any], None]) -> bool:
+    def _ask(self, download: _Download, epoch: int, arrived: Callable[[Any], None]) -> bool:
         self._drop(download)
         download.arrived = arrived
         self._last += 1
         seq, receiver = download.key
-        frame = Pull(
-            epoch=epoch, request=self._last, kind=PayloadKind(self._kind), seq=seq, receiver=receiver, offset=download.at
-        )  # fmt: skip
-        if not self._say(frame):
+        kind = PayloadKind(self._kind)
+        if not self._say(Pull(epoch=epoch, request=self._last, kind=kind, seq=seq, receiver=receiver, offset=download.at)):
             return False
         download.request = self._last
         self._requests[self._last] = download

@@ -70,7 +70,7 @@ trees = st.recursive(
 def differs(went: Any, came: Any, where: str = "tree") -> str | None:
     """What is not the same, to the bit, or ``None``."""
     found = None
-    if type(went) is not type(came) and not (isinstance(went, np.generic) and isinstance(came, np.generic)):
+    if type(went) is not type(came) and not all(isinstance(value, np.generic) for value in (went, came)):
         found = f"{where}: {type(went)} came back as {type(came)}"
     elif isinstance(went, np.ndarray):
         found = _array_differs(went, came, where)
