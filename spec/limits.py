@@ -87,8 +87,8 @@ class Limits:
     task_attempts: int = count(8, "offers of one task", high=MAX_ATTEMPT)
     result_attempts: int = count(8, "publications of one result", high=MAX_ATTEMPT)
     pull_attempts: int = count(4, "tries of one download, each from where the last one stopped", high=MAX_ATTEMPT)
-    ledger_limit: int = count(256, "tasks that a trainer remembers", high=MAX_SEQUENCE)
-    acceptance_limit: int = count(256, "tasks whose result a host remembers", high=MAX_SEQUENCE)
+    ledger_limit: int = count(64, "tasks that a trainer remembers", high=MAX_SEQUENCE)
+    acceptance_limit: int = count(64, "tasks whose result a host remembers", high=MAX_SEQUENCE)
     retained_limit: int = count(4, "trainers that a backend keeps alive at once, launched a task each", high=MAX_LAUNCHES)
 
     def __attrs_post_init__(self) -> None:

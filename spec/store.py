@@ -24,7 +24,6 @@ firing exists."""
 
 TimerId: TypeAlias = tuple[str, Key]
 Slots: TypeAlias = Mapping[str, "Slot | Members"]
-Saved: TypeAlias = tuple[Slots, dict[TimerId, int], dict[TimerId, int]]
 
 THICKENED_LIMIT = 65_536
 """Instances of one machine that ``restore`` remembers how to build. A checker restores the same few thousand over and over."""
@@ -63,6 +62,8 @@ class Compiled:
     """By the identity of the state, then by trigger: a member of an enum is one object, and asking it for its hash is slow."""
     kept: Mapping[int, tuple[bool, ...] | None]
     """Which fields still matter in a state, by its identity; ``None`` where all do."""
+    over: frozenset[int]
+    """The states, by their identity, in which no timer may run."""
     thickened: dict[Any, Slot] = field(factory=dict)
 
 
@@ -78,14 +79,28 @@ class Store:
         self.timers = {name for machine in party.machines for name in machine.timers}
         self.armed: dict[TimerId, int] = {}
         self.stale: dict[TimerId, int] = {}
+        self._changed: list[tuple[dict[TimerId, int], TimerId, int | None]] = []
+        """What became of the timers since ``save``: whose table, which, and what it was before."""
 
-    def save(self) -> Saved:
-        """Everything, to go back to after a refusal."""
-        return self.slots, dict(self.armed), dict(self.stale)
+    def save(self) -> Slots:
+        """Remember everything, to go back to after a refusal."""
+        self._changed.clear()
+        return self.slots
 
-    def undo(self, saved: Saved) -> None:
-        """Go back."""
-        self.slots, self.armed, self.stale = saved
+    def undo(self, saved: Slots) -> None:
+        """Go back to what ``save`` remembered last."""
+        self.slots = saved
+        for table, where, before in reversed(self._changed):
+            _put(table, where, before)
+        self._changed.clear()
+
+    def _note(self, table: dict[TimerId, int], where: TimerId, now: int | None) -> int | None:
+        """Change a table of timers; what there was before."""
+        before = table.get(where)
+        if before != now:
+            self._changed.append((table, where, before))
+            _put(table, where, now)
+        return before
 
     def snapshot(self) -> Hashable:
         """Machine by machine in declared order, then the timers."""
@@ -157,24 +172,28 @@ class Store:
 
     def check_timers(self, compiled: Compiled, key: Key, state: Enum) -> None:
         """A machine that is over has stopped its timers: one that fires into nothing is a decision nobody wrote down."""
-        machine = compiled.machine
-        if state in machine.final or (machine.family is not None and state is machine.initial):
-            for name in machine.timers:
+        if id(state) in compiled.over:
+            for name in compiled.machine.timers:
                 if (name, key) in self.armed:
-                    raise CoreError(f"{machine.name} is over ({state.name}) but its timer {name!r} still runs; cancel it in the row")
-                self.stale.pop((name, key), None)
+                    raise CoreError(
+                        f"{compiled.machine.name} is over ({state.name}) but its timer {name!r} still runs; cancel it in the row"
+                    )
+                self._note(self.stale, (name, key), None)
 
     def timed(self, effect: core.Effect) -> core.Effect:
         """Number a timer that is set, remember one that is cancelled."""
         if isinstance(effect, core.SetTimer):
             where = effect.timer, effect.key
-            last = self.armed.get(where, self.stale.pop(where, GENERATIONS - 1))
-            self.armed[where] = (last + 1) % GENERATIONS
-            return core.SetTimer(effect.timer, effect.key, self.armed[where], effect.limit)
+            stale = self._note(self.stale, where, None)
+            last = self.armed.get(where, GENERATIONS - 1 if stale is None else stale)
+            generation = (last + 1) % GENERATIONS
+            self._note(self.armed, where, generation)
+            return core.SetTimer(effect.timer, effect.key, generation, effect.limit)
         if isinstance(effect, core.CancelTimer):
             where = effect.timer, effect.key
-            if where in self.armed:
-                self.stale[where] = self.armed.pop(where)
+            running = self._note(self.armed, where, None)
+            if running is not None:
+                self._note(self.stale, where, running)
         return effect
 
     def fired(self, event: core.TimerFired) -> bool:
@@ -182,8 +201,15 @@ class Store:
         where = event.timer, event.key
         if self.armed.get(where) != event.generation:
             return False
-        del self.armed[where]
+        self._note(self.armed, where, None)
         return True
+
+
+def _put(table: dict[TimerId, int], where: TimerId, value: int | None) -> None:
+    if value is None:
+        table.pop(where, None)
+    else:
+        table[where] = value
 
 
 def _compile(machine: Machine, config: Any, interpreter: Callable[[Machine], Interpreter]) -> Compiled:
@@ -204,7 +230,8 @@ def _prepare(machine: Machine, interpreter: Callable[[Machine], Interpreter]) ->
         asked = tuple(Question(a.of, frozenset((*a.reads, machine.name)), f"{machine.name}.{a.name}") for a in cell.atoms)
         places.setdefault(id(state), {})[trigger] = Place(asked)
     kept = {id(state): tuple(f in machine.live[state] for f in fields) if state in machine.live else None for state in machine.states}
-    return Compiled(machine, interpreter(machine), None, fields, Slot(machine.initial, machine.data()), places, kept)
+    over = frozenset(id(state) for state in (*machine.final, *([machine.initial] if machine.family else [])))
+    return Compiled(machine, interpreter(machine), None, fields, Slot(machine.initial, machine.data()), places, kept, over)
 
 
 def _trimmed(compiled: Compiled, state: Enum, data: Any) -> Any:

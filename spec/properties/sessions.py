@@ -55,7 +55,7 @@ SESSIONS = (
     ),
     Property(
         id="P45", parties=(TRAINER, HOST), source="35, I5, I6", timed=True,
-        statement="while every message takes at most the stated delay and none is lost, no lease expires",
+        statement="while every message takes at most the stated delay and none is lost, nobody gives up a peer that is in the session",
         why="a healthy run must not end because of a lease",
     ),
     Property(
