@@ -188,6 +188,8 @@ class MadeHost:
     trainers: list[MadeTrainer] = field(factory=list)
     soon: Callable[..., object] = lambda function, *arguments: function(*arguments)
     """Runs something in the trio thread."""
+    reactions: dict[str, Callable[[], object]] = field(factory=dict)
+    """What happens, in the trio thread, as soon as a call waits."""
     _noted: dict[str, threading.Event] = field(factory=dict)
     _tasks: int = 0
 
@@ -203,6 +205,9 @@ class MadeHost:
 
     def note(self, call: str) -> None:
         """A call now waits."""
+        reaction = self.reactions.get(call)
+        if reaction is not None:
+            trio.lowlevel.current_trio_token().run_sync_soon(reaction)
         self._noted.setdefault(call, threading.Event()).set()
 
     def expect(self, call: str) -> Callable[[], None]:
@@ -213,6 +218,18 @@ class MadeHost:
             assert event.wait(30), f"nobody came to wait in {call}()"
 
         return wait
+
+    @contextmanager
+    def when(self, call: str, act: Callable[[], object]) -> Iterator[None]:
+        """Let another thread act as soon as ``call`` waits, which the block makes it do."""
+        wait = self.expect(call)
+
+        def run() -> None:
+            wait()
+            act()
+
+        with other_thread(run):
+            yield
 
     def offer(self, name: str, payload: Any) -> MadeTask:
         """Queue a task at the last trainer."""

@@ -188,9 +188,11 @@ def test_receive_waits_no_longer_than_it_was_told(host: MadeHost) -> None:
     flare.init()
     assert flare.receive(timeout=0) is None
     assert flare.receive(timeout=0.01) is None
+    host.offer("train", a_model())
+    assert flare.receive(timeout=0) is not None
+    flare.send(flare.FLModel(metrics={"a": 1}))
 
-    wait = host.expect("receive")
-    with other_thread(lambda: (wait(), host.offer("train", a_model()))):
+    with host.when("receive", lambda: host.offer("train", a_model())):
         assert flare.receive() is not None
 
 
@@ -251,13 +253,11 @@ def test_send_empties_the_models_only_if_it_may_and_only_after_success(host: Mad
     received, made = flare.receive(), flare.FLModel(params={"w": np.ones(2)}, optimizer_params={"m": 1}, metrics={"a": 1})
     assert received is not None
 
-    wait = host.expect("send")
-    with other_thread(lambda: (wait(), host.settle(ResultRejected("no")))), pytest.raises(ResultRejected):
+    with host.when("send", lambda: host.settle(ResultRejected("no"))), pytest.raises(ResultRejected):
         flare.send(made)
     assert None not in (received.params, made.params, made.optimizer_params)
 
-    wait = host.expect("send")
-    with other_thread(lambda: (wait(), host.settle())):
+    with host.when("send", host.settle):
         flare.send(made, clear_cache=False)
     assert None not in (received.params, made.params, made.optimizer_params)
     assert flare.get_task_name() == "train"
@@ -276,8 +276,7 @@ def test_a_new_task_wins_after_a_result_that_did_not_arrive(host: MadeHost) -> N
     host.settles = False
     host.offer("train", a_model(1.0))
     flare.receive()
-    wait = host.expect("send")
-    with other_thread(lambda: (wait(), host.settle(ResultUndelivered("lost")))), pytest.raises(ResultUndelivered):
+    with host.when("send", lambda: host.settle(ResultUndelivered("lost"))), pytest.raises(ResultUndelivered):
         flare.send(flare.FLModel(metrics={"a": 1}))
     host.settles = True
 
@@ -319,8 +318,7 @@ def test_send_on_a_closed_session_raises(host: MadeHost, received: bool) -> None
 def test_a_session_that_was_aborted_or_lost_is_said_so_where_it_matters(host: MadeHost, verdict: Verdict, error: type[Exception]) -> None:
     """A loop ends; an explicit call raises."""
     flare.init()
-    wait = host.expect("receive")
-    with other_thread(lambda: (wait(), host.end(verdict))), pytest.raises(error):
+    with host.when("receive", lambda: host.end(verdict)), pytest.raises(error):
         flare.receive()
 
     assert flare.is_running() is False
@@ -336,9 +334,7 @@ def test_an_abort_ends_a_send_that_waits(host: MadeHost) -> None:
     host.settles = False
     host.offer("train", a_model())
     flare.receive()
-    wait = host.expect("send")
-
-    with other_thread(lambda: (wait(), host.end(Verdict.ABORTED))), pytest.raises(SessionAborted):
+    with host.when("send", lambda: host.end(Verdict.ABORTED)), pytest.raises(SessionAborted):
         flare.send(flare.FLModel(metrics={"a": 1}))
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import trio
 from attrs import define, field
 
-from troth.client.loop import Loop, Overdue
+from troth.client.loop import Call, Loop, Overdue
 from troth.client.model import FLModel
 from troth.client.records import record
 from troth.client.session import Connect, Held, Prepared, Session, check_timeout
@@ -38,6 +38,8 @@ class Context:
     _connect: Connect = field(repr=False)
     dropped_logs: int = field(default=0, init=False)
     """Log records that were not sent because the trio thread did not take them in time."""
+    joined: bool = field(default=False, init=False)
+    """Whether ``init`` came to a session, or to the knowledge that this rank has none."""
     settings: Settings | None = field(default=None, init=False, repr=False)
     pending_metrics: dict[str, Any] = field(init=False, factory=dict, repr=False)
     """What ``evaluate`` found, for the next ``train``."""
@@ -51,16 +53,16 @@ class Context:
 
     # -- joining -------------------------------------------------------------------------------------------------------
 
-    def open(self, settings: Settings, loop: Loop) -> None:
-        """Join a session; a passive rank opens nothing. Raises what ``init`` raises."""
+    def open(self, settings: Settings, loop: Loop | None) -> None:
+        """Join a session; a passive rank opens nothing, and needs no thread. Raises what ``init`` raises."""
         self.settings = settings
-        if settings.passive:
-            self._session = Session(settings)
+        if loop is None:
+            self._session, self.joined = Session(settings), True
             return
         self._check_not_left()
         loop.start()
         self._loop = loop
-        loop.call((self, "init"), self._join)
+        loop.call(Call((self, "init"), self._join))
 
     def _check_not_left(self) -> None:
         if self._left:
@@ -69,13 +71,18 @@ class Context:
     async def _join(self) -> None:
         if self.settings is None or self._loop is None:
             raise RuntimeFault("joining before it was opened")
-        self._check_not_left()
-        session = Session(self.settings, self._connect(self.settings))
         try:
-            await self._loop.nursery.start(self._live, session)
             self._check_not_left()
-            self._session = session
+            session = Session(self.settings, self._connect(self.settings))
+            await self._loop.nursery.start(self._live, session)
+        except BaseException:
+            self._gone.set()
+            raise
+        try:
+            self._session = session  # from here on shutdown() asks it
+            self._check_not_left()
             await session.join()
+            self.joined = True
         except BaseException:
             self._session = None
             self._scope.cancel()
@@ -100,8 +107,8 @@ class Context:
     @property
     def session(self) -> Session:
         """The session behind this. Raises ``Misuse`` before ``init`` has returned."""
-        if self._session is None:
-            raise SessionClosed("shutdown() was called while init() was joining") if self._left else Misuse("init() has not returned yet")
+        if self._session is None or not self.joined:
+            raise Misuse("init() has not returned yet")
         if self._broken is not None:
             raise RuntimeFault("the session broke; this is a fault of Troth") from self._broken
         return self._session
@@ -116,15 +123,10 @@ class Context:
         """Whether nothing is left to be done for it."""
         return self._loop is None or self._gone.is_set()
 
-    @property
-    def joined(self) -> bool:
-        """Whether ``init`` has returned."""
-        return self._session is not None
-
     def _call(self, call: str, make: Callable[[], Awaitable[T]], limit_s: float | None = None) -> T:
         if self._loop is None:
             raise RuntimeFault(f"{call}(): no thread to ask")
-        return self._loop.call((self, call), make, limit_s)
+        return self._loop.call(Call((self, call), make), limit_s)
 
     # -- the calls -----------------------------------------------------------------------------------------------------
 
@@ -175,7 +177,7 @@ class Context:
             loop.soon(self._leave_soon)
             return False
         try:
-            return loop.call((self, "shutdown"), self._leave, SHUTDOWN_LIMIT_S)
+            return loop.call(Call((self, "shutdown"), self._leave, persists=True), SHUTDOWN_LIMIT_S)
         except Overdue:
             return False
         except SessionClosed:

@@ -4,14 +4,16 @@ Rule 1.  A signal handler may interrupt the main thread between any two instruct
          nothing that the trio thread needs is ever held by a calling thread: no condition, no lock with an owner. A caller waits on a
          bare lock of its own, which the trio thread opens once.
 Rule 2.  What a caller asks for begins in the trio thread in the order in which it was asked.
-Rule 3.  A caller that leaves by an exception (KeyboardInterrupt, an exit) abandons its call: the call is cancelled, and the next one of
-         its kind begins only when it has ended. So nothing that it was about to take is lost.
+Rule 3.  A caller that leaves by an exception (KeyboardInterrupt, an exit) abandons its call: the call is cancelled, its end is waited for,
+         and should a second exception cut that short, the next call of its kind waits instead. So nothing that it was about to take is
+         lost, and what it had come to is known.
 Rule 4.  Everything that was asked for ends: by its outcome, or with the thread.
 Rule 5.  At most ``CALLS_LIMIT`` calls are on their way at once.
 """
 
 from __future__ import annotations
 
+import _thread
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
@@ -25,6 +27,8 @@ T = TypeVar("T")
 
 CALLS_LIMIT = 1024
 """Calls of all threads together that have not returned."""
+ABANDON_LIMIT_S = 5.0
+"""How long a caller that leaves waits for its call to end. It ends at once, unless something holds the trio thread up."""
 THREAD_NAME = "troth-client"
 
 
@@ -35,9 +39,11 @@ class Overdue(Exception):
 class Call(Generic[T]):
     """One call on its way through the trio thread. Made and waited for by the calling thread."""
 
-    def __init__(self, kind: tuple[object, str], make: Callable[[], Awaitable[T]]) -> None:
+    def __init__(self, kind: tuple[object, str], make: Callable[[], Awaitable[T]], *, persists: bool = False) -> None:
         self.kind = kind
         self.make = make
+        self.persists = persists
+        """Goes on when its caller has left."""
         self.abandoned = False
         self.begun = False
         self.scope = trio.CancelScope()
@@ -57,9 +63,13 @@ class Call(Generic[T]):
         self._failure = failure
         self._gate.release()
 
+    def wait(self, limit_s: float | None) -> bool:
+        """Wait for its end; whether it came in time."""
+        return self._gate.acquire(timeout=-1 if limit_s is None else limit_s)
+
     def result(self, limit_s: float | None) -> T:
         """Wait, and return or raise what came of it. Raises ``Overdue``."""
-        if not self._gate.acquire(timeout=-1 if limit_s is None else limit_s):
+        if not self.wait(limit_s):
             raise Overdue
         if self._failure is not None:
             raise self._failure
@@ -81,11 +91,15 @@ class Loop:
     nursery: trio.Nursery = field(init=False)
     _token: trio.lowlevel.TrioToken | None = field(default=None, init=False)
     """There while calls are taken."""
-    _thread: threading.Thread | None = field(default=None, init=False)
+    _ident: int | None = field(default=None, init=False)
+    _starting: threading.RLock = field(init=False, factory=threading.RLock)
+    """Held by a thread that waits for the start; neither the trio thread nor ``shutdown`` ever takes it."""
     _first: threading.Lock = field(init=False, factory=threading.Lock)
     """Held by the thread that was first."""
     _started: threading.Lock = field(init=False, factory=_locked)
     """Open from the start of the thread until somebody has noticed."""
+    _ended: threading.Lock = field(init=False, factory=_locked)
+    """Open once the thread has ended."""
     _failure: BaseException | None = field(default=None, init=False)
     _stop: trio.Event = field(init=False, factory=trio.Event)
     _calls: set[Call[Any]] = field(init=False, factory=set)
@@ -103,29 +117,31 @@ class Loop:
     @property
     def here(self) -> bool:
         """Whether this is the trio thread, which cannot wait for itself."""
-        return self._thread is not None and threading.get_ident() == self._thread.ident
+        return threading.get_ident() == self._ident
 
     def start(self) -> None:
-        """Start the thread and wait until it takes calls. One thread at a time may do so."""
-        if self._token is None and self._failure is None:
-            # If an exception came between these two the last time, this is a second thread; it ends at once.
-            threading.Thread(target=self._main, name=THREAD_NAME, daemon=True).start()
-            self._started.acquire()
+        """Start the thread and wait until it takes calls."""
+        with self._starting:
+            if self._token is None and self._failure is None:
+                # Not threading.Thread, whose start() waits on a condition (Rule 1). If an exception came between these two the last time,
+                # this is a second thread; it ends at once.
+                _thread.start_new_thread(self._main, ())
+                self._started.acquire()
         if self._failure is not None:
             raise RuntimeFault("the client's thread has ended") from self._failure
 
-    def call(self, kind: tuple[object, str], make: Callable[[], Awaitable[T]], limit_s: float | None = None) -> T:
-        """Run ``make`` in the trio thread and wait for it. Raises what it raises; ``Overdue`` after ``limit_s``."""
+    def call(self, call: Call[T], limit_s: float | None = None) -> T:
+        """Make a call in the trio thread and wait for it. Raises what it raises; ``Overdue`` after ``limit_s``."""
         if self.here:
-            raise Misuse(f"{kind[1]}(): called from the client's own thread, which cannot wait for itself")
-        call = Call(kind, make)
+            raise Misuse(f"{call.kind[1]}(): called from the client's own thread, which cannot wait for itself")
         try:
             self._post(call)
             return call.result(limit_s)
-        except BaseException:
-            call.abandoned = True
-            if call in self._calls:
-                self.soon(self._cancel, call)
+        except BaseException as left:
+            if not call.persists:
+                call.abandoned = True
+                if call in self._calls and self.soon(self._cancel, call) and not isinstance(left, Overdue):
+                    call.wait(ABANDON_LIMIT_S)
             raise
 
     def soon(self, what: Callable[..., object], *arguments: Any) -> bool:
@@ -142,9 +158,10 @@ class Loop:
     def stop(self, limit_s: float) -> bool:
         """End the thread in order and wait for it, at most that long. True if it ended."""
         self.soon(self._stop.set)
-        if self._thread is not None and not self.here:
-            self._thread.join(limit_s)
-        return not self.running
+        if self._ident is None or self.here or not self._ended.acquire(timeout=limit_s):
+            return self._ident is None
+        self._ended.release()
+        return True
 
     def _post(self, call: Call[Any]) -> None:
         if len(self._calls) >= CALLS_LIMIT:
@@ -159,8 +176,9 @@ class Loop:
     def _main(self) -> None:
         if not self._first.acquire(blocking=False):
             return
-        self._thread = threading.current_thread()
+        self._ident = threading.get_ident()
         try:
+            threading.current_thread().name = THREAD_NAME
             trio.run(self._run)
             self._failure = SessionClosed("it was stopped at the interpreter's exit")
         except BaseException as error:  # nobody is above; who waits is told
@@ -170,6 +188,7 @@ class Loop:
                 self._end(call, SessionClosed("the client's thread has ended, and every session with it"))
             if self._started.locked():
                 self._started.release()
+            self._ended.release()
 
     async def _run(self) -> None:
         try:
@@ -198,6 +217,8 @@ class Loop:
                 earlier.scope.cancel()
                 await earlier.ended.wait()
             with call.scope:
+                if call.abandoned:
+                    return
                 value = await call.make()
                 self._calls.discard(call)
                 call.succeed(value)
@@ -216,7 +237,7 @@ class Loop:
     def _cancel(self, call: Call[Any]) -> None:
         call.scope.cancel()
         if not call.begun:
-            self._calls.discard(call)
+            self._end(call, CallCancelled(f"{call.kind[1]}() was given up by its caller"))
 
     def _end(self, call: Call[Any], failure: BaseException) -> None:
         if call in self._calls:

@@ -45,6 +45,10 @@ def _params_type(value: Any) -> ParamsType | None:
         raise ValueError(f"params_type: must be FULL, DIFF or None, got {value!r}") from None
 
 
+def _dict_if_none(value: Any) -> Any:
+    return {} if value is None else value
+
+
 def _round(value: Any) -> Any:
     return int(value) if isinstance(value, np.integer) else value
 
@@ -100,7 +104,7 @@ class FLModel:
     """The round this model belongs to."""
     total_rounds: int | None = field(default=None, converter=_round, validator=_check_round)
     """How many rounds there will be."""
-    meta: dict[str, Any] = field(factory=dict, converter=attrs.converters.default_if_none(factory=dict), validator=_check_names)
+    meta: dict[str, Any] = field(factory=dict, converter=_dict_if_none, validator=_check_names)
     """Whatever else belongs to it, by name; what can be carried as a payload."""
 
     def __attrs_post_init__(self) -> None:

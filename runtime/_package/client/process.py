@@ -48,19 +48,22 @@ class Process:
     def init(self, rank: int | str | None, config_file: str | os.PathLike[str] | None) -> Context:
         """Join, or return what was joined with the same rank and file and has not ended."""
         context = Context(session.connect)
-        self._joining.append(context)  # from here on shutdown() finds it
         try:
-            found = find_rank(rank), find_file(config_file)
-            known = self._claim(found, context)
-            if known is not context:
-                if not known.joined:
-                    raise Misuse("init(): another thread is joining with the same rank and bootstrap file; wait for it")
+            self._joining.append(context)  # from here on shutdown() finds it
+            key = find_rank(rank), find_file(config_file)
+            known = self._claim(key, context)
+            if known is context:
+                self._join(key, context)
+            elif known.joined:
                 log.warning("init() was called again; the session that it opened first goes on")
             else:
-                self._join(found, context)
+                raise Misuse("init(): another thread is joining with the same rank and bootstrap file; wait for it")
             self.default = known
         finally:
-            self._joining.remove(context)
+            if not context.joined:
+                self._forget(context)
+            if context in self._joining:
+                self._joining.remove(context)
         return known
 
     def _claim(self, key: Key, context: Context) -> Context:
@@ -68,26 +71,27 @@ class Process:
             known = self._contexts.get(key)
             if known is None or known.ended:
                 known = self._contexts[key] = context
+                self._open = [*(one for one in self._open if not one.closed), context]
             return known
 
+    def _forget(self, context: Context) -> None:
+        with self._lock:
+            for key in [key for key, known in self._contexts.items() if known is context]:
+                del self._contexts[key]
+
     def _join(self, key: Key, context: Context) -> None:
-        try:
-            settings = read(*key)
-            if not settings.passive:
-                session.load()
-            context.open(settings, self._thread())
-        except BaseException:
-            with self._lock:
-                if self._contexts.get(key) is context:
-                    del self._contexts[key]
-            raise
-        self._open = [*(known for known in self._open if not known.closed), context]
+        settings = read(*key)
+        if settings.passive:
+            context.open(settings, None)
+            return
+        session.load()
+        context.open(settings, self._thread())
 
     def _thread(self) -> Loop:
         with self._lock:
             if self._loop is None:
-                self._loop = Loop(self._close_all)
                 atexit.register(self.at_exit)
+                self._loop = Loop(self._close_all)
             return self._loop
 
     def the(self, context: Context | None) -> Context:
@@ -116,7 +120,7 @@ class Process:
 
     async def _close_all(self) -> None:
         async with trio.open_nursery() as nursery:
-            for context in (*self._open, *self._joining):
+            for context in self._open:
                 nursery.start_soon(context.finish)
 
     @property

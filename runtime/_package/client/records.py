@@ -80,7 +80,7 @@ def _check_step(extra: dict[str, Any]) -> None:
         raise TypeError(f"path: must be a str, got {type(path).__name__}")
 
 
-def record(key: str, value: Any, data_type: str | Enum, extra: Mapping[str, Any]) -> LogBeside:
+def record(key: Any, value: Any, data_type: str | Enum, extra: Mapping[str, Any]) -> LogBeside:
     """A checked record, ready to send. Raises ``TypeError`` or ``ValueError`` that names the argument.
 
     >>> import numpy as np

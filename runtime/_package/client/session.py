@@ -89,7 +89,7 @@ Connect = Callable[[Settings], Trainer]
 
 
 def load() -> None:
-    """Import what ``connect`` needs. The calling thread's: the trio thread waits for no import, which an interrupted thread could hold up."""
+    """Import what ``connect`` needs. The calling thread's: the trio thread never waits for an import that an interrupted one has begun."""
     import troth.runtime.system.network  # noqa: PLC0415
     import troth.runtime.trainer  # noqa: F401, PLC0415
 

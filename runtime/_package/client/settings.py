@@ -65,7 +65,7 @@ def find_rank(rank: int | str | None) -> str:
     ('3', '0')
     """
     source = "rank" if rank is not None else RANK_VARIABLE
-    given = rank if rank is not None else os.environ.get(RANK_VARIABLE, CONTROL_RANK)
+    given: Any = rank if rank is not None else os.environ.get(RANK_VARIABLE, CONTROL_RANK)
     text = str(given).strip()
     if isinstance(given, bool) or not isinstance(given, int | str) or not (text.isascii() and text.isdigit()):
         raise ValueError(f"{source}: must be a whole number of at least 0, got {given!r}")
