@@ -135,8 +135,9 @@ def told(component: Component, state: Hashable) -> str:
         carries = ", ".join(value(message) for message in state.messages) or "empty"
         return carries if state.status is Status.UP else f"{state.status.value}, {carries}"
     if isinstance(component, PartyComponent) and isinstance(state, PartyLocal):
-        parts = [] if state.mode is Mode.UP else [state.mode.value]
-        parts += [summary(component, state.state), *(f"timer {timer_text(timer)}" for timer in state.timers)]
+        if state.mode is not Mode.UP:  # what a crash keeps is no state of the core
+            return f"{state.mode.value}; {value(state.state)}"
+        parts = [summary(component, state.state), *(f"timer {timer_text(timer)}" for timer in state.timers)]
         return "; ".join(parts)
     return component.spelled(state)
 
