@@ -49,7 +49,11 @@ class Calls:
         event, found = self._waiting[number] = trio.Event(), []
         try:
             self.now(call, payload, number)
-            await event.wait()
+            if event.is_set():
+                # Decided at once: a caller whose time is up is told so all the same, or a task that is there could not be polled for.
+                await trio.lowlevel.cancel_shielded_checkpoint()
+            else:
+                await event.wait()
         except trio.Cancelled:
             # Whatever was decided already is undone by the core's own row (a task that was handed over goes back), never here.
             del self._waiting[number]
