@@ -117,17 +117,17 @@ class TrainerSession:
     _results: dict[int, _ResultRecord] = field(init=False, factory=dict)
     _digests: dict[int, bytes] = field(init=False, factory=dict)
     """The first content that was sent for a task."""
-    _credentials: Credentials | None = field(init=False, default=None)
+    credentials: Credentials | None = field(init=False, default=None)
     _dialling: trio.Event = field(init=False, factory=trio.Event)
     _bound: trio.Event = field(init=False, factory=trio.Event)
+    _closed: trio.Event = field(init=False, factory=trio.Event)
     _tracers: list[Tracer] = field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
         given = self.bootstrap
         config = TrainerConfig(limits=given.limits, fail_unresponsive=given.fail_unresponsive, one_shot=given.one_shot)
-        self._core = Trainer(config)
-        self._calls = Calls(partial(self._driver.give, PARTY))
         give = partial(self._driver.give, PARTY)
+        self._core, self._calls = Trainer(config), Calls(give)
         self._control = ControlLink(give, self._understood, given.name)
         self._driver.add(PARTY, self._core, self, epoch=session_epoch, tracer=self._tracer(given.name))
         self._downloads = Downloads(
@@ -196,6 +196,11 @@ class TrainerSession:
         """End the session in order. True if it is over, False if the ``send`` under way will close it."""
         found = await self._calls.call("shutdown")
         return found.outcome is not m.Outcome.DEFERRED
+
+    async def wait_closed(self) -> None:
+        """Wait until the session is closed and its last words are said: nothing is left to ``run``."""
+        await self._closed.wait()
+        await self._control.ended()
 
     def log(self, record: LogBeside) -> None:
         """A record for the host, best effort."""
@@ -290,8 +295,7 @@ class TrainerSession:
             case c.OpenLink():
                 self._dialling.set()
             case c.CloseLink():
-                self._dialling = trio.Event()
-                self._bound = trio.Event()
+                self._dialling, self._bound = trio.Event(), trio.Event()
                 self._control.close_when_sent()
             case _:
                 raise RuntimeFault(f"a trainer does not have the effect {effect!r}")
@@ -318,7 +322,9 @@ class TrainerSession:
             raise RuntimeFault(f"the trainer refused {event!r}: {refusal.why}")
 
     def stepped(self) -> None:
-        """Nothing needs to be looked at after a step."""
+        """Notice the end."""
+        if self._core.state("session") is TrainerSessionState.CLOSED:
+            self._closed.set()
 
     def _beside(self, message: c.Message) -> Any:
         """What rides beside a message."""
@@ -328,13 +334,12 @@ class TrainerSession:
                 return HelloBeside(PROTOCOL_VERSION, given.job_id, given.site_name, CONTROL_RANK)
             case m.SessionReady():
                 proof = b""
-                if self._credentials is not None and self._control.peer is not None:
-                    proof = credentials_proof(self._credentials, self._control.peer.nonces)
+                if self.credentials is not None and self._control.peer is not None:
+                    proof = credentials_proof(self.credentials, self._control.peer.nonces)
                 return SessionReadyBeside(proof)
             case m.ResultReady(seq=seq):
-                record = self._results[seq]
-                payload = record.payload
-                return ResultBeside(payload.digest, payload.manifest, payload.joined() if record.inline else b"", payload.nbytes)
+                payload, inline = self._results[seq].payload, self._results[seq].inline
+                return ResultBeside(payload.digest, payload.manifest, payload.joined() if inline else b"", payload.nbytes)
             case m.Log():
                 return self._record
             case _:
@@ -356,7 +361,7 @@ class TrainerSession:
         """The terms are the host's, whatever this side's own settings are."""
         if beside.secure != self.bootstrap.secure:
             raise FrameError("HelloAccepted: the host and the bootstrap file do not agree on whether this job is secure")
-        self.terms, self._credentials = beside.terms, beside.credentials
+        self.terms, self.credentials = beside.terms, beside.credentials
         self._driver.set_limits(PARTY, evolve(self.bootstrap.limits, **asdict(beside.terms)))
         self._bound.set()
 
