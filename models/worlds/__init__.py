@@ -3,6 +3,22 @@
 from __future__ import annotations
 
 STANDARD: tuple[str, ...] = (
+    "races",
+    "external",
+    "external/returns",
+    "external/tasks",
+    "external/receivers",
+    "external/calls",
+    "external/cut",
+    "external/patient",
+    "attach",
+    "attach/tasks",
+    "attach/receivers",
+    "attach/host_again",
+    "attach/trainer_again",
+    "lease",
+    "lease/silence",
+    "lease/patience",
     "published/die_hard",
     "published/peterson",
     "published/dining_philosophers",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from troth.models.claims import FairSelector, strong
 from troth.models.expressions import Expr, any_of, every
 from troth.models.properties import connects, deliver, restarts, timers
 from troth.models.worlds.protocol.reading import Reading
@@ -146,7 +147,7 @@ Progress = Callable[[Session], tuple[Expr, Expr]]
 
 def shot_is_over(s: Session) -> tuple[Expr, Expr]:
     """P43."""
-    shot = s.trainer.at("session", *BOUND) & s.trainer.some("publication", PublicationState.SETTLED, PublicationState.REJECTED)
+    shot = s.trainer.at("session", *BOUND) & s.trainer.some("publication", PublicationState.ACCEPTED, PublicationState.SETTLING)
     return shot, ~s.trainer.at("session", *BOUND)
 
 
@@ -233,8 +234,12 @@ def never_refused(s: Session) -> Expr:
 
 
 def promise(s: Session, ids: Iterable[str]) -> None:
-    """Claim these properties of the world."""
-    fair = [deliver, timers]
+    """Claim these properties of the world.
+
+    What is fair is weak fairness of the running system: there no step waits for a link, while here a full link holds it back, and a
+    retry that fills the link again could do so for ever. So whoever is let through again and again must go through.
+    """
+    fair: list[FairSelector] = [strong(deliver), strong(timers)]
     if s.deal.trainer_crashes and s.deal.trainer_restarts:
         fair.append(restarts)
     if s.deal.cuts:

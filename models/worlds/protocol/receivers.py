@@ -48,7 +48,7 @@ def receivers(world: World, deal: Deal, trainer: Reading, host: Reading, ids: It
     for seq in range(1, deal.tasks + 1):
         for number in range(deal.receivers):
             watches = tuple(watch for watch in receiver_watches() if watch.id in wanted)
-            core = Watched(RECEIVER, ReceiverConfig(limits=deal.limits, receiver=number), watches, deal.without)
+            core = Watched(RECEIVER, [ReceiverConfig(limits=deal.limits, receiver=number)], watches, deal.without)
             one = Reading(world.party(named(seq, number), core, stale_timers=False), RECEIVER)
             world.ignores(one.handle, c.Pull, c.CancelTransfer)
             of[seq, number] = one

@@ -60,20 +60,31 @@ class Deal:
     host_receives: bool = True
     """The host is receiver number 0."""
     capacity: int = 1
+    """Messages on their way in one direction of the control link."""
+    capacity_to_trainer: int = 0
+    """The same from the host to the trainer, where it is another."""
+    full: str = "blocks"
+    """What becomes of another: ``blocks`` holds the step back, ``loses`` loses it, as often as that happens."""
     losses: int = 0
     duplicates: int = 0
     cuts: int = 0
     trainer_crashes: int = 0
     trainer_restarts: bool = False
     host_crashes: int = 0
+    host_restarts: bool = False
+    """As another instance, which counts its epochs anew."""
+    delay: int | None = None
+    """In a world with a clock: ticks after which a control message has arrived."""
     inits: int = 1
     orders: tuple[str, ...] = ("stop", "close", "abort")
     """What the job may order, each once."""
     calls: tuple[str, ...] = ("receive", "take", "send")
-    """Of ``receive take send resend other shutdown give_up``: what the script may do. ``resend`` is a second send() of the same
-    content, ``other`` of another, ``give_up`` that the caller of receive() or send() stops waiting."""
+    """What the script may do: also ``shutdown``, ``resend`` (the same content once more), ``other`` (another content) and ``give up
+    init``, ``... receive`` or ``... send``: its caller stops waiting."""
     without: frozenset[str] = frozenset()
     """Timers that never fire here."""
+    strangers: int = 0
+    """HELLOs that are not the launched trainer's own."""
     task_payload_fails: int = 0
     """How many task payloads may be lost on the way in."""
 
@@ -89,6 +100,7 @@ class Session:
     to_trainer: LinkHandle
     to_host: LinkHandle
     losses: Handle | None
+    duplicates: Handle | None
     receivers: Receivers
     job: dict[str, ActionHandle] = field(factory=dict)
     script: dict[str, ActionHandle] = field(factory=dict)
@@ -107,30 +119,27 @@ def chosen(watches: Iterable[Watch], ids: Iterable[str]) -> tuple[Watch, ...]:
     return tuple(watch for watch in watches if watch.id in wanted)
 
 
-def session(world: World, deal: Deal, ids: Iterable[str]) -> Session:
-    """Build the world of ``deal``, with what the properties ``ids`` need to watch."""
+def session(world: World, deal: Deal, ids: Iterable[str], host_too: Iterable[Watch] = ()) -> Session:
+    """Build the world of ``deal``, with what the properties ``ids`` need to watch, and what else is to be watched of the host."""
     ids = tuple(ids)
-    trainer_core = Watched(
-        TRAINER,
-        TrainerConfig(limits=deal.limits, launched=deal.launched, one_shot=deal.one_shot, fail_unresponsive=deal.fail_unresponsive),
-        chosen(trainer_watches(deal.epochs, deal.tasks), ids),
-        deal.without,
-    )
-    host_core = Watched(
-        HOST,
-        HostConfig(limits=deal.limits, launched=deal.launched, fail_unresponsive=deal.fail_unresponsive, receives=deal.host_receives),
-        chosen(host_watches(deal.epochs, deal.tasks), ids),
-        deal.without,
-    )
+    common = {"limits": deal.limits, "launched": deal.launched, "fail_unresponsive": deal.fail_unresponsive}
+    trainer_config = TrainerConfig(one_shot=deal.one_shot, **common)
+    host_configs = [HostConfig(receives=deal.host_receives, instance=life, **common) for life in range(1 + deal.host_restarts)]
+    trainer_core = Watched(TRAINER, [trainer_config], chosen(trainer_watches(deal.epochs, deal.tasks), ids), deal.without)
+    host_core = Watched(HOST, host_configs, (*chosen(host_watches(deal.epochs, deal.tasks), ids), *host_too), deal.without)
     trainer = Reading(world.party("trainer", trainer_core, stale_timers=False), TRAINER)
     host = Reading(world.party("host", host_core, stale_timers=False), HOST)
     losses = world.budget("losses", deal.losses) if deal.losses else None
-    to_host, to_trainer = world.duplex(
-        trainer.handle, host.handle, "control",
-        cuts=deal.cuts, lossy=losses or False, duplicating=deal.duplicates, capacity=deal.capacity, full="blocks", ordered=True,
-    )  # fmt: skip
+    duplicates = world.budget("duplicates", deal.duplicates) if deal.duplicates else None
+    line: dict[str, Any] = {
+        "lossy": losses or False, "duplicating": duplicates or False, "full": deal.full, "ordered": True, "delay": deal.delay,
+    }  # fmt: skip
+    to_host = world.link(trainer.handle, host.handle, "control", capacity=deal.capacity, **line)
+    to_trainer = world.link(host.handle, trainer.handle, "control", capacity=deal.capacity_to_trainer or deal.capacity, **line)
+    if deal.cuts:
+        world.cut(to_host, to_trainer, times=deal.cuts)
     made = Session(
-        world=world, deal=deal, trainer=trainer, host=host, to_trainer=to_trainer, to_host=to_host, losses=losses,
+        world=world, deal=deal, trainer=trainer, host=host, to_trainer=to_trainer, to_host=to_host, losses=losses, duplicates=duplicates,
         receivers=receivers(world, deal, trainer, host, ids),
         watches={"trainer": frozenset(w.id for w in trainer_core.watches), "host": frozenset(w.id for w in host_core.watches)},
     )  # fmt: skip
@@ -185,7 +194,7 @@ def _job(made: Session) -> None:
     def order(name: str, message: m.LaunchMessage, times: int, when: Expr | None = None) -> None:
         made.job[name] = world.may(host.handle, c.Received("supervisor", message), times=times, when=when, name=name)
 
-    order("start", m.StartSession(launch=1), 1)
+    order("start", m.StartSession(launch=1), 1 + deal.host_restarts, host.at("session", HostSessionState.IDLE))
     ready = host.at("delivery", DeliveryState.IDLE, DeliveryState.CANCELLING) & host.at("session", HostSessionState.READY)
     order("execute", m.ExecuteTask(launch=1, receivers=max(1, deal.receivers), inline=True), deal.tasks, ready)
     orders = {"stop": m.StopTask(launch=1), "close": m.CloseSession(launch=1), "abort": m.AbortSession(launch=1)}
@@ -210,23 +219,24 @@ def _script(made: Session) -> None:
         started = started & made.host.at("process", *ALIVE)
     may("init", c.Called("init", 1, m.InitArguments(control_rank=True)), started, deal.inits)
     published = trainer.some("publication", *(s for s in PublicationState if s is not PublicationState.ABSENT))
-    content = {"send": 0, "resend": 0, "other": 1}
+    waiting = trainer.some("calls")
+
+    def sends(number: int, content: int) -> c.Called:
+        return c.Called("send", number, m.SendArguments(content=content, inline=inline))
+
+    known: dict[str, tuple[c.Event, Expr | None, int | None]] = {
+        "receive": (c.Called("receive", 2), free & ~waits & trainer.at("session", *_LIVE), None),
+        "take": (c.Called("take", 2), waits, None),
+        "send": (sends(3, 0), free & holds, None),
+        "resend": (sends(4, 0), free & published, 1),
+        "other": (sends(4, 1), free & published, 1),
+        "shutdown": (c.Called("shutdown", 5), None, 1),
+        "give up init": (c.CallCancelled("init", 1), waiting, 1),
+        "give up receive": (c.CallCancelled("receive", 2), waiting | waits, 1),
+        "give up send": (c.CallCancelled("send", 3), waiting, 1),
+    }
     for name in deal.calls:
-        match name:
-            case "receive":
-                may(name, c.Called("receive", 2), free & ~waits & trainer.at("session", *_LIVE))
-            case "take":
-                may(name, c.Called("take", 2), waits)
-            case "send":
-                may(name, c.Called("send", 3, m.SendArguments(content=0, inline=inline)), free & holds)
-            case "resend" | "other":
-                may(name, c.Called("send", 4, m.SendArguments(content=content[name], inline=inline)), free & published, 1)
-            case "shutdown":
-                may(name, c.Called("shutdown", 5), None, 1)
-            case "give_up":
-                may("give up receive", c.CallCancelled("receive", 2), trainer.some("calls") | waits, 1)
-                may("give up send", c.CallCancelled("send", 3), trainer.some("calls"), 1)
-                may("give up init", c.CallCancelled("init", 1), trainer.some("calls"), 1)
+        may(name, *known[name])
 
 
 _LIVE = (TrainerSessionState.READY, TrainerSessionState.DRAINING)
@@ -240,6 +250,11 @@ def _process(made: Session) -> None:
     world.may(
         host.handle, c.ProcessStarted(), when=host.at("process", ProcessState.SPAWNING, ProcessState.DOOMED), times=1, name="process starts"
     )
+    if made.deal.strangers:
+        budget = world.budget("strangers", made.deal.strangers)
+        for name, epoch, claim in (("another rank", 0, m.Claim.WRONG_RANK), ("another session", 7, m.Claim.MATCHING)):
+            hello = c.Received("control", m.Hello(epoch=epoch, claim=claim))
+            world.may(host.handle, hello, times=budget, when=~host.at("session", HostSessionState.IDLE), name=f"HELLO of {name}")
     over = trainer.handle.is_down | trainer.at("session", *SETTLED_NOW)
     reaped = host.at("process", *ALIVE)
     world.may(host.handle, c.ProcessExited(), when=reaped & over, times=1, name="process exits")
@@ -256,6 +271,9 @@ def _crashes(made: Session, trainer_core: Watched, host_core: Watched) -> None:
         )  # fmt: skip
     if deal.host_crashes:
         made.crashes["host"] = world.budget("host crashes", deal.host_crashes)
-        world.crash(made.host.handle, made.crashes["host"], restarts=False, keeps=keeps, restarted=restarts(host_core))
+        world.crash(
+            made.host.handle, made.crashes["host"], restarts=deal.host_restarts, keeps=keeps, restarted=restarts(host_core),
+            drops=both if deal.host_restarts else (),
+        )  # fmt: skip
         if deal.launched:
             world.may(made.trainer.handle, c.OwnerLost(), when=made.host.handle.is_down, times=1, name="owner lost")

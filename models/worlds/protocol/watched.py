@@ -66,11 +66,17 @@ class Watch:
     start: Hashable
     after: Callable[[Any, Seen], Hashable] = field(repr=False)
     observe: Mapping[str, Callable[[Any], bool | int]] = field(factory=dict, repr=False)
+    lasts: bool = True
+    """It is remembered across a crash; else it is about one life of the party."""
 
 
 def broken(id_: str) -> str:
     """The name of the observation that the property of that id was broken by a step of this party."""
     return f"broke {id_}"
+
+
+LIVES = Watch("lives", 0, lambda memory, _seen: memory)
+"""How often the party was started again. Always the first part of the memory."""
 
 
 def never(id_: str, wrong: Callable[[Seen], bool]) -> Watch:
@@ -86,11 +92,12 @@ class Kept:
 
 
 class Watched(PartyCore):
-    """A core of a declared party, watched."""
+    """A core of a declared party, watched. ``configs``: of its first life, its second, ...; the last one stays."""
 
-    def __init__(self, party: Party, config: Any, watches: Sequence[Watch] = (), without: frozenset[str] = frozenset()) -> None:
-        super().__init__(party, config, interpreter=Table)
-        self.watches = tuple(watches)
+    def __init__(self, party: Party, configs: Sequence[Any], watches: Sequence[Watch] = (), without: frozenset[str] = frozenset()) -> None:
+        super().__init__(party, configs[0], interpreter=Table)
+        self.configs = tuple(configs)
+        self.watches = (LIVES, *watches)
         self.without = without
         self._remembers: tuple[object, tuple[Hashable, ...]] = (None, ())
 
@@ -110,9 +117,8 @@ class Watched(PartyCore):
         step = super().handle(event)
         if step.refusal is not None:
             return step
-        if self.watches:
-            seen = Seen(event, step.effects, before, self._store.view(), tuple(self.party.by_name), lambda: self._again(event))
-            self.memory = tuple(watch.after(part, seen) for watch, part in zip(self.watches, self.memory, strict=True))
+        seen = Seen(event, step.effects, before, self._store.view(), tuple(self.party.by_name), lambda: self._again(event))
+        self.memory = tuple(watch.after(part, seen) for watch, part in zip(self.watches, self.memory, strict=True))
         store = self._store
         store.armed = {where: 0 for where in store.armed if where[0] not in self.without}
         store.stale = {}
@@ -142,6 +148,7 @@ class Watched(PartyCore):
         own, memory = snapshot
         super().restore(own)
         self.memory = memory
+        self.config = self._store.config = self.configs[min(memory[0], len(self.configs) - 1)]
 
     def observe(self) -> Mapping[str, bool | int]:
         """What the party shows of itself, and what the watches show."""
@@ -157,10 +164,12 @@ def keeps(snapshot: Any) -> Kept:
 
 
 def restarts(core: Watched) -> Callable[[Any], Hashable]:
-    """How a party starts again: as new, but what was seen was seen."""
+    """How a party starts again: as new, with the next configuration if there is one, and what was seen was seen."""
     fresh = PartyCore.snapshot(core)
 
     def made(kept: Any) -> Hashable:
-        return fresh, kept.memory
+        life = min(kept.memory[0] + 1, len(core.configs) - 1)
+        rest = (part if watch.lasts else watch.start for watch, part in zip(core.watches[1:], kept.memory[1:], strict=True))
+        return fresh, (life, *rest)
 
     return made

@@ -7,10 +7,10 @@ from typing import Any
 from troth.models.worlds.protocol.watched import Seen, Watch, broken, never
 from troth.models.worlds.protocol.watching_trainer import (
     BROKEN,
-    _remembers,
     epoch_of,
     expired_wrongly,
     of_session,
+    remembers,
     steered_by_others,
     twice_is_more,
 )
@@ -245,13 +245,13 @@ def host_watches(epochs: int, tasks: int) -> tuple[Watch, ...]:
     }  # fmt: skip
     return (
         *(never(id_, wrong) for id_, wrong in steps.items()),
-        _remembers("P07", False, one_out),
-        _remembers("P08", (), canonical),
-        _remembers("P09", (), decided),
-        _remembers("P16", (False, False), signalled),
-        _remembers("P17", (False, False), ended),
-        _remembers("P21", (), losses),
-        _remembers("P76", (), promised),
+        remembers("P07", False, one_out, lasts=False),
+        remembers("P08", (), canonical),
+        remembers("P09", (), decided),
+        remembers("P16", (False, False), signalled, lasts=False),
+        remembers("P17", (False, False), ended, lasts=False),
+        remembers("P21", (), losses),
+        remembers("P76", (), promised),
         Watch("P10", (), accepted, names),
     )
 

@@ -241,7 +241,9 @@ def passed(memory: Any, seen: Seen) -> Any:
 
 def told(memory: Any, seen: Seen) -> Any:
     """P10: of which results send() said that the host has them, as (epoch, sequence)."""
-    fresh = {(epoch_of(seen), effect.value) for effect in seen.resolved("send") if effect.outcome in TOLD_TAKEN}
+    # A new session lets the callers of the old one return: what they are told is about that one.
+    epoch = seen.before.session.data.epoch
+    fresh = {(epoch, effect.value) for effect in seen.resolved("send") if effect.outcome in TOLD_TAKEN}
     return tuple(sorted({*memory, *fresh}))
 
 
@@ -260,8 +262,9 @@ def consistent(memory: Any, seen: Seen) -> Any:
     return tuple((epoch, seq, taken) for (epoch, seq), taken in sorted(known.items()))
 
 
-def _remembers(id_: str, start: Any, after: Callable[[Any, Seen], Any]) -> Watch:
-    return Watch(id_, start, after, {broken(id_): lambda memory: memory == BROKEN})
+def remembers(id_: str, start: Any, after: Callable[[Any, Seen], Any], *, lasts: bool = True) -> Watch:
+    """A watch whose memory says by itself that the property was broken."""
+    return Watch(id_, start, after, {broken(id_): lambda memory: memory == BROKEN}, lasts)
 
 
 def told_of(epoch: int, seq: int) -> str:
@@ -281,9 +284,9 @@ def trainer_watches(epochs: int, tasks: int) -> tuple[Watch, ...]:
     }  # fmt: skip
     return (
         *(never(id_, wrong) for id_, wrong in steps.items()),
-        _remembers("P04", (), delivered),
-        _remembers("P05", (0, 0, 0, 0, 0), passed),
-        _remembers("P30", (0, 0), rising),
-        _remembers("P33", (), consistent),
+        remembers("P04", (), delivered),
+        remembers("P05", (0, 0, 0, 0, 0), passed),
+        remembers("P30", (0, 0), rising),
+        remembers("P33", (), consistent),
         Watch("P10", (), told, names),
     )
