@@ -20,8 +20,9 @@ from attrs import define, field, frozen
 from troth.client.difference import TransferType, difference, remember
 from troth.client.model import FLModel, ParamsType, from_tree, to_tree
 from troth.client.records import record
-from troth.client.settings import CONTROL_RANK, Settings, owner_fd
+from troth.client.settings import CONTROL_RANK, Settings
 from troth.runtime.errors import Misuse, SessionAborted, SessionClosed, SessionLost
+from troth.runtime.processes.owner import owner_descriptor
 from troth.runtime.wire.besides import LogBeside
 from troth.spec.messages import Verdict
 
@@ -99,7 +100,7 @@ def connect(settings: Settings) -> Trainer:
     from troth.runtime.system.network import SystemNetwork  # noqa: PLC0415
     from troth.runtime.trainer import TrainerSession  # noqa: PLC0415
 
-    return TrainerSession(settings.bootstrap, SystemNetwork(), owner_fd=owner_fd())
+    return TrainerSession(settings.bootstrap, SystemNetwork(), owner_fd=owner_descriptor())
 
 
 @define(eq=False)

@@ -16,7 +16,6 @@ from attrs import frozen
 from troth.client.difference import TransferType
 from troth.runtime.processes import bootstrap
 from troth.runtime.processes.bootstrap import Bootstrap, bootstrap_path
-from troth.runtime.processes.child import OWNER_FD_VARIABLE, OWNER_PIPE_VARIABLE
 
 RANK_VARIABLE = "RANK"
 """The rank, where ``init()`` does not say it; torchrun and its like set it."""
@@ -80,15 +79,3 @@ def find_file(config_file: str | os.PathLike[str] | None) -> Path:
 def read(rank: str, path: Path) -> Settings:
     """The settings in a bootstrap file. Raises ``BootstrapError``."""
     return Settings(rank, bootstrap.read(path))
-
-
-def owner_fd() -> int | None:
-    """The descriptor that the host's side gave this process to hear of its end, if it is still that: not closed, not another file."""
-    number, pipe = os.environ.get(OWNER_FD_VARIABLE, ""), os.environ.get(OWNER_PIPE_VARIABLE, "")
-    if not (number.isascii() and number.isdigit()):
-        return None
-    try:
-        found = os.fstat(int(number))
-    except OSError:
-        return None
-    return int(number) if f"{found.st_dev}:{found.st_ino}" == pipe else None
