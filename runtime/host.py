@@ -341,6 +341,7 @@ class HostSession:
                 order = self._order_of(seq)
                 payload = order.payload
                 inline = payload.joined() if payload.inline else b""
+                self.counts.down += len(inline)
                 return TaskBeside(order.task_id, order.name, payload.digest, payload.manifest, inline, payload.nbytes)
             case _:
                 return None
@@ -356,6 +357,7 @@ class HostSession:
             case SessionReadyBeside():
                 return arrived.message(proven=self._proven(beside))
             case ResultBeside():
+                self.counts.up += len(beside.payload)
                 return arrived.message(content=self._note_result(arrived.fields["seq"], arrived.fields["inline"], beside))
             case LogBeside():
                 self.setting.on_log(self.setting.name, beside)
