@@ -9,7 +9,8 @@ from time import perf_counter
 import click
 from attrs import evolve
 
-from troth.cli.report import ProgressLine, counted, seconds, styled
+from troth.cli.report import ProgressLine
+from troth.cli.words import counted, seconds, styled
 from troth.models.check import check
 from troth.models.errors import WorldError
 from troth.models.exploration import Limits

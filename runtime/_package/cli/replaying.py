@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from troth.cli.report import CODES, Asked, styled
+from troth.cli.report import CODES, Asked
+from troth.cli.words import styled
 from troth.models.check import PropertyResult, Verdict
 from troth.models.errors import WorldError
 from troth.models.places import said

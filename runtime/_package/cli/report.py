@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import indent
 
-import click
 from attrs import frozen
 
+from troth.cli.words import counted, seconds, styled
 from troth.models.check import CheckResult, PropertyResult, Verdict
 from troth.models.exploration import Progress, Reporter
 
@@ -51,17 +50,6 @@ class Asked:
 def overall(verdicts: Sequence[Verdict]) -> Verdict:
     """One verdict of many: the worst."""
     return next((verdict for verdict in ORDER if verdict in verdicts), Verdict.HOLDS)
-
-
-def styled(words: str, **style: object) -> str:
-    """``words`` in colour where that can be seen and is wanted."""
-    seen = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return click.style(words, **style) if seen else words  # type: ignore[arg-type]
-
-
-def counted(number: int, of: str) -> str:
-    """``1 state``, ``1,002 states``."""
-    return f"{number:,} {of}{'' if number == 1 else 's'}"
 
 
 def world_lines(result: CheckResult, asked: Asked, *, html: bool) -> Iterator[str]:
@@ -108,11 +96,6 @@ def summary_line(results: Sequence[CheckResult], failed: int, code: int) -> str:
     vacuous = sum(c.vacuous for c in claims)
     counts.append(f"{vacuous} vacuous" if vacuous else "nothing vacuous")
     return f"{', '.join(counts)}   exit {code}"
-
-
-def seconds(number: float) -> str:
-    """A duration for a reader."""
-    return f"{number:.2f} s" if number < 1 else f"{number:.1f} s" if number < 100 else f"{number:.0f} s"
 
 
 class ProgressLine:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from troth.cli.finding import Found, all_built_in, find
-from troth.cli.report import counted, styled
+from troth.cli.words import counted, styled
 from troth.models import worlds as built_in
 from troth.models.errors import WorldError
 from troth.models.parties import PartyComponent
