@@ -26,6 +26,7 @@ EXIT_INTERRUPTED = 130
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("troth.cli.check:check", "Model-check worlds: built in, or of your own."),
     "export": ("troth.cli.export:export", "Write a generated artefact: diagrams of the machines, worlds as TLA+."),
+    "run": ("troth.cli.running:run", "Run a job with real trainer processes; without a job, the built-in one."),
     "worlds": ("troth.cli.worlds:worlds", "List the worlds there are, with bounds, parties and properties."),
 }
 """Command to (``module:attribute``, the help's line)."""
