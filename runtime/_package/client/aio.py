@@ -19,7 +19,7 @@ import trio
 
 from troth.client.model import FLModel, NotAModel, ParamsType
 from troth.client.records import AnalyticsDataType
-from troth.client.session import Session, connect
+from troth.client.session import Session, alone, connect
 from troth.client.settings import find_file, find_rank, read
 
 __all__ = ["AnalyticsDataType", "FLModel", "NotAModel", "ParamsType", "Session", "open_session"]
@@ -41,7 +41,11 @@ async def open_session(rank: int | str | None = None, config_file: str | os.Path
                     await session.finish()
             nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:
-        # The nursery is nobody's business: what one thing went wrong is raised as it is.
-        if len(group.exceptions) == 1:
-            raise group.exceptions[0] from None
-        raise
+        # The nursery is nobody's business: what one thing went wrong is raised as it is, and says what it said about its own past.
+        one = alone(group)
+        context = one.__context__
+        try:
+            raise one
+        finally:
+            one.__context__ = context
+            del one, context

@@ -19,7 +19,7 @@ from attrs import define, field
 from troth.client.loop import Call, Loop, Overdue
 from troth.client.model import FLModel
 from troth.client.records import record
-from troth.client.session import Connect, Held, Prepared, Session, check_timeout
+from troth.client.session import Connect, Held, Prepared, Session, alone, check_timeout
 from troth.client.settings import Settings
 from troth.runtime.errors import Misuse, RuntimeFault, SessionClosed
 
@@ -97,8 +97,8 @@ class Context:
         except Exception as error:
             if self._session is None or self._loop is None:
                 raise
-            self._broken = error
-            self._loop.fail_all(self, "the session broke; this is a fault of Troth", error)
+            self._broken = alone(error)
+            self._loop.fail_all(self, "the session broke; this is a fault of Troth", self._broken)
         finally:
             self._gone.set()
 
