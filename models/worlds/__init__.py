@@ -26,3 +26,6 @@ STANDARD: tuple[str, ...] = (
     "published/paxos",
 )
 """Names as on the command line: the path of the module from here."""
+
+PARTS = "protocol"
+"""The folder of what worlds are built from: there are no worlds in it."""

@@ -124,7 +124,8 @@ def find(name: str) -> Found:
 def names() -> list[str]:
     """The built-in worlds: what can be given as they are."""
     modules = (m.name.removeprefix(PREFIX) for m in walk_packages(built_in.__path__, PREFIX) if not m.ispkg)
-    return sorted(name.replace(".", "/") for name in modules if not name.rpartition(".")[2].startswith("_"))
+    given = (name for name in modules if not name.rpartition(".")[2].startswith("_") and not name.startswith(f"{built_in.PARTS}."))
+    return sorted(name.replace(".", "/") for name in given)
 
 
 def all_built_in() -> Iterator[Found]:
