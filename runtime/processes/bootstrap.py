@@ -35,6 +35,7 @@ BOOTSTRAP_VARIABLE = "TROTH_BOOTSTRAP"
 MAX_BOOTSTRAP_BYTES = 64 * 1024
 SHOWN_KEY = 40
 """Characters of an unknown key that an error shows; a longer one may be a secret in the wrong place."""
+DIGITS_LIMIT = 20
 ENDPOINTS = ("unix:/", "tcp:")
 
 
@@ -146,6 +147,11 @@ def read(path: Path) -> Bootstrap:
         data = _read_private(path)
     except OSError as error:
         raise BootstrapError(f"{path}: {error.strerror}") from None
+    return parse(data, path)
+
+
+def parse(data: bytes, path: Path) -> Bootstrap:
+    """The bootstrap in the content of a file; ``path`` is what errors call it. Raises ``BootstrapError``."""
     try:
         return _decoded(data)
     except (ValueError, LimitOrder) as error:
@@ -228,7 +234,7 @@ def _token_of(text: object) -> Token:
 
 def _parsed(data: bytes) -> dict[str, Any]:
     try:
-        content = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_constant)
+        content = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_constant, parse_int=_whole)
     except json.JSONDecodeError as error:
         raise ValueError(f"is not JSON, from line {error.lineno}, column {error.colno} on; have the host write the file anew") from None
     except UnicodeDecodeError:
@@ -251,6 +257,12 @@ def _object(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number that can be used here; numbers must be finite")
+
+
+def _whole(text: str) -> int:
+    if len(text) > DIGITS_LIMIT:
+        raise ValueError(f"a number of {len(text)} digits is more than can be used here")
+    return int(text)
 
 
 def _check_keys(content: object, wanted: tuple[str, ...], place: str) -> None:

@@ -328,7 +328,7 @@ class Guardian:
         """In a forked child of the host: close what must not be held open there. Nothing else may be called there."""
         self._closing = self._closed = True
         if self._process is not None:
-            self._process.channel.close()
+            self._process.abandon()
         for held in self._held.values():
             held.output.abandon()
             if held.pidfd is not None:

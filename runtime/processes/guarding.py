@@ -308,6 +308,8 @@ def complain(line: str) -> None:
 def guard(descriptor: int) -> int:
     """Be the guardian of whoever has the other end of this socket; the exit status."""
     os.set_inheritable(descriptor, False)
+    # A host that does not read what we complain of must not be able to hold us.
+    os.set_blocking(sys.stderr.fileno(), False)
     child.prctl(child.PR_SET_CHILD_SUBREAPER, 1)
     guarding = Guarding(Channel(socket.socket(fileno=descriptor)))
     try:

@@ -41,7 +41,7 @@ class Lines:
         """The lines that these bytes complete."""
         *whole, rest = (self._rest + data).split(b"\n")
         found = [piece for line in whole for piece in _pieces(line)]
-        if len(rest) > LINE_LIMIT_BYTES:
+        if len(rest) >= LINE_LIMIT_BYTES:
             # What a progress bar has overwritten is not worth keeping; a terminal would not show it either.
             rest = rest[rest.rfind(b"\r", 0, -1) + 1 :]
         cut = len(rest) - len(rest) % LINE_LIMIT_BYTES

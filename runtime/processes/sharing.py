@@ -89,7 +89,16 @@ class Sharing:
 async def shared(processes: Processes) -> AsyncIterator[Sharing]:
     """Share a guardian: ``async with Guardian() as guardian, shared(guardian) as sharing: ...``, and ``sharing.share()`` a backend."""
     sharing = Sharing(processes)
+    # Backends end their launches in order even if the application is cancelled, and hear of their ends through this.
+    scope = trio.CancelScope(shield=True)
+
+    async def run() -> None:
+        with scope:
+            await sharing.run()
+
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(sharing.run)
-        yield sharing
-        nursery.cancel_scope.cancel()
+        nursery.start_soon(run)
+        try:
+            yield sharing
+        finally:
+            scope.cancel()

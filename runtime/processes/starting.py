@@ -64,6 +64,16 @@ class GuardianProcess:
         for line in lines if self.loud else ():
             log.warning("%s", line)
 
+    def abandon(self) -> None:
+        """In a forked child of the host: hold nothing of it open."""
+        self.channel.close()
+        stderr = self._process.stderr
+        if isinstance(stderr, trio.lowlevel.FdStream) and stderr.fileno() >= 0:
+            # The stream believes that it owns this number, so something has to be there when it closes it.
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(nothing, stderr.fileno(), inheritable=False)
+            os.close(nothing)
+
     async def wait(self) -> None:
         """Until it is gone."""
         await self._process.wait()
@@ -100,5 +110,8 @@ async def start(python: str) -> GuardianProcess:
         channel.close()
         raise
     if table.SEES_PROCESSES:
-        channel.put({"do": "host"}, [os.pidfd_open(os.getpid())])
+        try:
+            channel.put({"do": "host"}, [os.pidfd_open(os.getpid())])
+        except OSError:
+            log.debug("the guardian is gone already")  # whoever listens to it hears that, and what it said
     return GuardianProcess(python, process, channel)
