@@ -53,10 +53,11 @@ class SimStream:
         await trio.lowlevel.checkpoint()
         view, done = memoryview(data), 0
         while True:
-            done += self.send_nowait(view[done:])
+            done += (taken := self.send_nowait(view[done:]))
             if done == len(view):
                 return
-            await self._out.room.park()
+            if taken == 0:
+                await self._out.room.park()
 
     async def receive_into(self, view: memoryview) -> int:
         """See ``ports.Stream``."""

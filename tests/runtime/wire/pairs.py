@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import trio
-from attrs import define, field
+from attrs import define
 
 from troth.runtime.sim.faults import Faults
 from troth.runtime.sim.network import SimNetwork
@@ -39,15 +39,15 @@ async def authenticated(
     return dialler, ends[0]
 
 
-@define(eq=False)
 class End:
-    """One end: a connection that runs, and what it got."""
+    """One end: a connection, and what it got."""
 
-    connection: Connection
-    frames: list[tuple[int, int, bytes]] = field(factory=list)
-    failure: Exception | None = None
-    over: trio.Event = field(factory=trio.Event)
-    news: trio.Event = field(factory=trio.Event)
+    def __init__(self, peer: Authenticated, **given: Any) -> None:
+        self.connection = Connection(peer, on_frame=self.take, **given)
+        self.frames: list[tuple[int, int, bytes]] = []
+        self.failure: Exception | None = None
+        self.over = trio.Event()
+        self.news = trio.Event()
 
     def take(self, code: int, epoch: int, body: memoryview) -> None:
         self.frames.append((code, epoch, bytes(body)))
@@ -69,14 +69,6 @@ class End:
             self.over.set()
 
 
-def end_of(peer: Authenticated, **given: Any) -> End:
-    """An end that does not run yet."""
-    ends: list[End] = []
-    end = End(Connection(peer, on_frame=lambda *frame: ends[0].take(*frame), **given))
-    ends.append(end)
-    return end
-
-
 @define(eq=False)
 class Pair:
     """Both ends."""
@@ -93,7 +85,7 @@ async def pair(
     """Two ends that run; ``given`` is for the acceptor's connection."""
     over = network or SimNetwork(Faults())
     dialler_peer, acceptor_peer = await authenticated(over, role=role, epoch=epoch)
-    both = Pair(over, end_of(dialler_peer), end_of(acceptor_peer, **given))
+    both = Pair(over, End(dialler_peer), End(acceptor_peer, **given))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(both.dialler.run)
         if run:

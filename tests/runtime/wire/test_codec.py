@@ -287,7 +287,7 @@ def test_any_bytes_are_decoded_or_refused(kind: Kind, epoch: int, body: bytes) -
 
 @given(arrivals(), st.data())
 def test_any_changed_byte_is_decoded_or_refused(sent: tuple[Kind, Any, Any], data: st.DataObject) -> None:
-    kind, message, beside = sent
+    _kind, message, beside = sent
     frame = bytearray(codec.encode(message, beside))
     frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
 

@@ -1,0 +1,185 @@
+"""The door stays open for whoever may come, whatever else is in front of it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.runtime.wire.pairs import ENDPOINT, LAUNCH
+from troth.runtime.errors import ChallengeFailed, LinkDown
+from troth.runtime.ports import Stream
+from troth.runtime.sim.network import SimNetwork
+from troth.runtime.wire import bounds, challenge
+from troth.runtime.wire.accepting import Refusals, serve
+from troth.runtime.wire.challenge import CALL, Authenticated, Token, prove
+
+pytestmark = pytest.mark.trio
+
+
+class Door:
+    """A door, and who came in."""
+
+    def __init__(self) -> None:
+        self.network = SimNetwork()
+        self.token = Token.new()
+        self.came: list[Authenticated] = []
+        self.refusals = Refusals(ENDPOINT)
+        self.ended = False
+
+    def find(self, launch: bytes, _role: str, _epoch: int) -> Token | None:
+        return self.token if launch == LAUNCH else None
+
+    async def open(self, nursery: trio.Nursery) -> None:
+        self.listener = await self.network.listen(ENDPOINT)
+        nursery.start_soon(self._serve)
+
+    async def _serve(self) -> None:
+        await serve(self.listener, self.find, self.came.append, refusals=self.refusals)
+        self.ended = True
+
+    async def knock(self, token: Token | None = None, launch: bytes = LAUNCH) -> Authenticated:
+        return await prove(await self.network.dial(ENDPOINT), token=token or self.token, role="control", launch=launch, epoch=0)
+
+
+async def test_whoever_proves_it_is_handed_over_and_the_door_stays_open() -> None:
+    door = Door()
+    async with trio.open_nursery() as nursery:
+        await door.open(nursery)
+        for number in range(1, 4):
+            await door.knock()
+            assert len(door.came) == number
+        door.listener.close()
+
+    assert door.ended
+    assert door.refusals.total == 0
+    assert all(connection.alive for connection in door.network.connections)
+
+
+@pytest.mark.parametrize("bad", ["wrong token", "wrong launch", "garbage", "gone"])
+async def test_a_thousand_bad_dials_do_not_keep_a_good_one_out(bad: str, caplog: pytest.LogCaptureFixture) -> None:
+    door = Door()
+
+    async def knock() -> None:
+        try:
+            if bad == "wrong token":
+                await door.knock(Token.new())
+            elif bad == "wrong launch":
+                await door.knock(launch=bytes(16))
+            else:
+                stream = await door.network.dial(ENDPOINT)
+                if bad == "garbage":
+                    await stream.send_all(b"\x80\x04" * 50)
+                stream.close()
+        except (ChallengeFailed, LinkDown):
+            pass
+
+    async with trio.open_nursery() as nursery:
+        await door.open(nursery)
+        for _ in range(20):
+            async with trio.open_nursery() as crowd:
+                for _ in range(50):
+                    crowd.start_soon(knock)
+            await wait_all_tasks_blocked()
+        good = await door.knock()
+        door.listener.close()
+
+    assert [peer.launch for peer in door.came] == [good.launch]
+    assert door.refusals.total == 1000
+    assert len(caplog.records) == bounds.REFUSALS_LOGGED + 1
+    assert "refused 992 more connections" in caplog.text
+
+
+async def test_a_crowd_that_only_waits_is_bounded_and_gives_way(autojump_clock: MockClock) -> None:
+    door = Door()
+    crowd: list[Stream] = []
+    async with trio.open_nursery() as nursery:
+        await door.open(nursery)
+        started = trio.current_time()
+        for number in range(1000):
+            crowd.append(await door.network.dial(ENDPOINT))
+            await crowd[-1].send_all(CALL.pack(challenge.MAGIC, 1, 1, LAUNCH, 0, bytes(32))[: number % 59])
+            if number % 40 == 0:
+                await wait_all_tasks_blocked()
+        await wait_all_tasks_blocked()
+
+        assert sum(connection.alive for connection in door.network.connections) == bounds.MAX_UNAUTHENTICATED
+        await door.knock()
+        assert trio.current_time() == started
+        assert len(door.came) == 1
+
+        await trio.sleep(bounds.CHALLENGE_S)
+        await wait_all_tasks_blocked()
+        assert sum(connection.alive for connection in door.network.connections) == 1
+        assert door.refusals.total == 1000
+        door.listener.close()
+
+
+async def test_a_crowd_that_keeps_coming_does_not_keep_a_good_one_out_either() -> None:
+    """While the good one is being let in, others come all the time."""
+    door = Door()
+    async with trio.open_nursery() as nursery:
+        await door.open(nursery)
+
+        async def flood() -> None:
+            while True:
+                for _ in range(20):
+                    await door.network.dial(ENDPOINT)
+
+        nursery.start_soon(flood)
+        for _ in range(50):
+            await trio.lowlevel.checkpoint()
+        for _ in range(20):
+            await door.knock()
+        nursery.cancel_scope.cancel()
+
+    assert len(door.came) == 20
+    assert len(door.network.connections) > 3 * bounds.MAX_UNAUTHENTICATED
+
+
+async def test_refusals_are_logged_one_by_one_up_to_a_number_and_then_counted(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    refusals = Refusals("here")
+    for _ in range(10):
+        for _ in range(1000):
+            refusals.note(ChallengeFailed("no"))
+        await trio.sleep(bounds.REFUSALS_PERIOD_S)
+    refusals.say_rest()
+
+    assert refusals.total == 10_000
+    assert len(caplog.records) == 10 * (bounds.REFUSALS_LOGGED + 1)
+    assert caplog.records[-1].getMessage() == "here: refused 992 more connections"
+
+
+async def test_closing_the_door_ends_the_challenges_behind_it() -> None:
+    door = Door()
+    async with trio.open_nursery() as nursery:
+        await door.open(nursery)
+        stream = await door.network.dial(ENDPOINT)
+        await wait_all_tasks_blocked()
+        door.listener.close()
+        await wait_all_tasks_blocked()
+        with pytest.raises(LinkDown):
+            stream.send_nowait(b"x")
+
+    assert door.ended
+    assert not door.network.connections[0].alive
+
+
+async def test_no_log_line_shows_a_secret(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    door = Door()
+    async with trio.open_nursery() as nursery:
+        await door.open(nursery)
+        await door.knock()
+        with pytest.raises(ChallengeFailed):
+            await door.knock(Token.new())
+        await wait_all_tasks_blocked()
+        door.listener.close()
+
+    assert "refused a connection" in caplog.text
+    assert door.token.text() not in caplog.text + repr(door.came)
+    assert door.token._secret.hex() not in caplog.text + repr(door.came)
