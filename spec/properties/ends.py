@@ -49,7 +49,7 @@ ENDS = (
         why="a round that came to nothing must not cost the result of another",
     ),
     Property(
-        id="P44", parties=(TRAINER, HOST), source="34, 49, 51",
+        id="P44", parties=(TRAINER, HOST, SUPERVISOR), source="34, 49, 51",
         statement="after the end nothing is offered, nobody waits and no timer runs",
         why="what is left behind is found by the next run",
     ),
@@ -72,6 +72,23 @@ ENDS = (
         id="P73", parties=(TRAINER,), source="32, 33",
         statement="SESSION_CLOSED is said only when no result is published or served any more",
         why="a host that hears it ends the process",
+    ),
+    Property(
+        id="P92", parties=(SUPERVISOR,), source="29, 46",
+        statement="an abort reaches every launch in its own step, and leaves no drain behind",
+        why="whoever aborts does not want to wait for the weakest trainer",
+    ),
+    Property(
+        id="P93", parties=(HOST,), source="43, 45, I7",
+        timed=True,
+        statement="from the beginning of its end a session is over within the sum of its limits",
+        why="a teardown that may last longer is one that is killed half way",
+    ),
+    Property(
+        id="P94", parties=(HOST,), source="51, I8",
+        timed=True,
+        statement="a process is reported as stuck only when the wait after its last KILL is over",
+        why="whoever reads stuck starts to look for it by hand",
     ),
 )
 # fmt: on

@@ -74,5 +74,10 @@ LIVENESS = (
         statement="opening a session ends, in a session or with a verdict",
         why="a trainer that is still in an older session must not block its host for ever",
     ),
+    Property(
+        id="P83", parties=(SUPERVISOR,), source="45, D2", live=True,
+        statement="start() and execute() return",
+        why="the job waits in them",
+    ),
 )
 # fmt: on

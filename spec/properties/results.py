@@ -93,5 +93,16 @@ RESULTS = (
         statement="what cannot be carried faithfully, not-a-number and infinity included, is refused by its path before anything is sent",
         why="a model that arrives changed is worse than one that does not arrive",
     ),
+    Property(
+        id="P90", parties=(TRAINER, HOST), source="D18, 24",
+        statement="a transfer fails, or is done, by what becomes of itself: no receiver's failure is another's",
+        why="one slow site must not cost the others their model",
+    ),
+    Property(
+        id="P91", parties=(RECEIVER,), source="36, 47",
+        timed=True,
+        statement="a download stands still no longer than its stalls, and pauses no longer than its pause",
+        why="a receiver that stops trying holds up the round",
+    ),
 )
 # fmt: on

@@ -103,5 +103,30 @@ SESSIONS = (
         statement="the death of an owner is seen by an end-of-file, never by a process number, and a probe takes no lock of the owner's",
         why="process numbers are used again, and a lock that is probed is a lock that is lost",
     ),
+    Property(
+        id="P81", parties=(TRAINER, HOST), source="3, 13, 50",
+        statement="a question, an offer, a cancel or a notice is answered in the step that takes it, by what is so then",
+        why="an answer that is put off is an answer that is lost",
+    ),
+    Property(
+        id="P82", parties=(TRAINER, HOST, RECEIVER, SUPERVISOR), source="45, 47",
+        statement="whoever waits has a timer that ends the wait or asks again, and no other timer runs",
+        why="a wait without an end is a hang, and a timer without a wait is one later",
+    ),
+    Property(
+        id="P85", parties=(TRAINER, HOST, RECEIVER, SUPERVISOR), source="I2, I3",
+        statement="what two machines of a party say of one fact is the same, and what it believes of others is what it was told",
+        why="two records of one fact end up saying two things",
+    ),
+    Property(
+        id="P88", parties=(TRAINER, HOST), source="50, D15",
+        statement="what a party says is what is so, once for every reason to say it",
+        why="a reason without its message is a wait, and a message without a reason is a riddle",
+    ),
+    Property(
+        id="P89", parties=(TRAINER, HOST, RECEIVER), source="52, D2",
+        statement="what is said of something that is under way is taken in, and what is said of anything else changes nothing",
+        why="a peer that is not heard waits, and one that is heard too late rewrites",
+    ),
 )
 # fmt: on

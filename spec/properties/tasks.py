@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from troth.spec.properties.model import HOST, SUPERVISOR, TRAINER, By, Property
+from troth.spec.properties.model import HOST, RECEIVER, SUPERVISOR, TRAINER, By, Property
 
 _BOTH = (By.WORLDS, By.WALKS)
 
@@ -97,6 +97,21 @@ TASKS = (
         id="P79", parties=(TRAINER,), source="D26",
         statement="receive() gives a task that waits before one that the user has already",
         why="a cached model must not hide a new round",
+    ),
+    Property(
+        id="P84", parties=(TRAINER, HOST, RECEIVER, SUPERVISOR), source="17, 21, I2",
+        statement="whoever asked is told what happened, when it happened, once",
+        why="a caller acts on what it is told",
+    ),
+    Property(
+        id="P86", parties=(TRAINER,), source="12, D16",
+        statement="no task and no result is forgotten before it is over, and no mark of what has passed goes back",
+        why="what was forgotten could come again",
+    ),
+    Property(
+        id="P87", parties=(TRAINER,), source="12, D9",
+        statement="a task whose payload did not come may come again, as long as nothing newer came and nobody gave it up",
+        why="one lost transfer must not cost the round",
     ),
 )
 # fmt: on
