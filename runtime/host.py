@@ -93,29 +93,35 @@ class _Result:
 
 @define(eq=False)
 class Counts:
-    """What a view shows of a trainer."""
+    """What a view shows of a trainer, all its launches together."""
 
     accepted: int = 0
     settled: int = 0
     retries: int = 0
     down: int = 0
     up: int = 0
-    _accepted_seq: int = 0
-    _settled_seq: int = 0
 
-    def said(self, message: c.Message) -> None:
+
+@define(eq=False)
+class Marks:
+    """The highest task of one launch that was counted: an answer can be given again, and each launch counts its tasks anew."""
+
+    accepted: int = 0
+    settled: int = 0
+
+    def said(self, message: c.Message, counts: Counts) -> None:
         """The host said this."""
         match message:
-            case m.ResultAccepted(seq=seq) if seq > self._accepted_seq:
-                self._accepted_seq = seq
-                self.accepted += 1
-            case m.ResultSourceReleased(seq=seq) if self._settled_seq < seq <= self._accepted_seq:
-                self._settled_seq = seq
-                self.settled += 1
+            case m.ResultAccepted(seq=seq) if seq > self.accepted:
+                self.accepted = seq
+                counts.accepted += 1
+            case m.ResultSourceReleased(seq=seq) if self.settled < seq <= self.accepted:
+                self.settled = seq
+                counts.settled += 1
             case m.TaskReady(attempt=attempt) if attempt > 1:
-                self.retries += 1
+                counts.retries += 1
             case m.TaskStatus():
-                self.retries += 1
+                counts.retries += 1
             case _:
                 pass
 
@@ -152,6 +158,7 @@ class HostSession:
     _open: bool = field(default=False, init=False)
     order: Order | None = field(default=None, init=False)
     _order_seq: int = field(default=0, init=False)
+    _marks: Marks = field(factory=Marks, init=False)
     _results: dict[int, _Result] = field(factory=dict, init=False)
     _digests: dict[int, bytes] = field(factory=dict, init=False)
     _tracers: list[Tracer] = field(factory=list, init=False)
@@ -289,7 +296,7 @@ class HostSession:
 
     def _send(self, link: str, message: c.Message) -> bool:
         if link == CONTROL:
-            self.counts.said(message)
+            self._marks.said(message, self.counts)
             return self._control.send(message, self._beside(message))
         if link == RECEIVERS:
             self._downloads.tell(message)
