@@ -123,6 +123,7 @@ class ExternalProcess:
     _setting: Setting = field(init=False)
     _nursery: trio.Nursery = field(init=False)
     _nursery_manager: Any = field(init=False, default=None)
+    _stop: trio.CancelScope = field(init=False, factory=partial(trio.CancelScope, shield=True))
     _stack: AsyncExitStack = field(init=False, factory=AsyncExitStack)
     _tracer: Tracer | None = field(init=False, default=None)
 
@@ -155,9 +156,11 @@ class ExternalProcess:
                         await self.abort()
                     await self.finalize()
         finally:
+            for host in list(self._hosts.values()):
+                host.leave()  # it was forced, so it has not left by itself
             if self._nursery_manager is not None:
                 manager, self._nursery_manager = self._nursery_manager, None
-                self._nursery.cancel_scope.cancel()
+                self._stop.cancel()
                 await manager.__aexit__(None, None, None)
             await self._stack.aclose()
 
@@ -245,10 +248,18 @@ class ExternalProcess:
             on_log=self.on_log,
         )
         self._nursery_manager = trio.open_nursery()
-        self._nursery = await self._nursery_manager.__aenter__()
-        self._nursery.start_soon(self._driver.timers.run)
-        self._nursery.start_soon(self._watch, self.processes)
-        self._nursery.start_soon(self._accept, listener)
+        outer = await self._nursery_manager.__aenter__()
+        await outer.start(self._run, self.processes, listener)
+
+    async def _run(self, processes: Processes, listener: Listener, *, task_status: trio.TaskStatus[None]) -> None:
+        """Everything that goes on behind the calls. Whoever cancels the application cancels its calls; this goes on until it has ended
+        everything in order."""
+        with self._stop:
+            async with trio.open_nursery() as self._nursery:
+                self._nursery.start_soon(self._driver.timers.run)
+                self._nursery.start_soon(self._watch, processes)
+                self._nursery.start_soon(self._accept, listener)
+                task_status.started()
 
     def _remove(self, folder: Path) -> None:
         self.files.remove(folder)

@@ -1,0 +1,1 @@
+"""Whole sessions over the simulated ports."""
