@@ -71,7 +71,7 @@ class Stage:
             self.ended.append(ended)
         return 0 if ended == "done" else 1
 
-    async def work(self, session: TrainerSession, process: SimProcess) -> None:  # noqa: ARG002
+    async def work(self, session: TrainerSession, process: SimProcess) -> None:
         """The plain script: send back what comes, until there is nothing more."""
         await session.init()
         while (task := await session.receive()) is not None:
