@@ -22,12 +22,13 @@ from attrs import define, field, frozen
 from troth.runtime.calls import Calls
 from troth.runtime.driver import Driver
 from troth.runtime.errors import Misuse, RuntimeFault
-from troth.runtime.host import Counts, HostSession, Order, Setting
+from troth.runtime.host import HostSession
 from troth.runtime.outcomes import EXECUTE, START, failure
 from troth.runtime.payloads import encode
 from troth.runtime.ports import Exited, ExitStatus, Files, GuardianLost, Listener, Network, Processes
 from troth.runtime.processes.bootstrap import TaskNames
 from troth.runtime.processes.guardian import Guardian
+from troth.runtime.session import Counts, Order, Setting
 from troth.runtime.system.files import SystemFiles
 from troth.runtime.system.network import SystemNetwork
 from troth.runtime.tracing import Tracer

@@ -9,25 +9,23 @@ import hmac
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import trio
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from troth.runtime.control import ControlLink
 from troth.runtime.downloads import Carried, Downloads
 from troth.runtime.driver import Driver
 from troth.runtime.errors import FrameError, PayloadBroken, RuntimeFault, SpawnFailed
-from troth.runtime.payloads import DataLink, Payload, decode
+from troth.runtime.payloads import DataLink, decode
 from troth.runtime.ports import ExitStatus, Files, Launch, Processes
-from troth.runtime.processes.bootstrap import BOOTSTRAP_VARIABLE, Bootstrap, TaskNames
-from troth.runtime.tracing import Tracer
-from troth.runtime.trainer import CONTROL_RANK, PROTOCOL_VERSION, session_epoch
+from troth.runtime.processes.bootstrap import BOOTSTRAP_VARIABLE, Bootstrap
+from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, Counts, Order, Setting, session_epoch
+from troth.runtime.tracing import TRACE_VARIABLE, Tracer
 from troth.runtime.wire.besides import (
-    Credentials,
     HelloAcceptedBeside,
     HelloBeside,
     LogBeside,
@@ -40,7 +38,6 @@ from troth.runtime.wire.challenge import Authenticated, Token, credentials_proof
 from troth.runtime.wire.codec import Arrived
 from troth.spec import core as c
 from troth.spec import messages as m
-from troth.spec.limits import Limits
 from troth.statemachines import Host, HostConfig
 from troth.statemachines.host.acceptance import AcceptanceState
 from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS, SUPERVISOR
@@ -52,78 +49,12 @@ DRAIN_S = 1.0
 """How long a link whose trainer has ended is read on. Its end of file is there already, unless somebody else holds the socket."""
 
 
-@frozen
-class Setting:
-    """What all launches of a backend have in common."""
-
-    name: str
-    command: tuple[str, ...]
-    job_id: str
-    site_name: str
-    endpoint: str
-    folder: Path
-    """The private directory of the backend."""
-    directory: Path
-    environment: Mapping[str, str] = field(repr=False)
-    limits: Limits
-    persistent: bool
-    fail_unresponsive: bool
-    credentials: Credentials | None
-    tasks: TaskNames
-    trace: Path | None
-    on_log: Callable[[str, LogBeside], None]
-
-
-@frozen
-class Order:
-    """A task on its way to a trainer."""
-
-    task_id: str
-    name: str
-    payload: Payload
-
-
 @define(eq=False)
 class _Result:
     """What a core does not know of a result."""
 
     carried: Carried
     tree: Any = None
-
-
-@define(eq=False)
-class Counts:
-    """What a view shows of a trainer, all its launches together."""
-
-    accepted: int = 0
-    settled: int = 0
-    retries: int = 0
-    down: int = 0
-    up: int = 0
-
-
-@define(eq=False)
-class Marks:
-    """The highest task of one launch that was counted: an answer can be given again, and each launch counts its tasks anew."""
-
-    accepted: int = 0
-    settled: int = 0
-
-    def said(self, message: c.Message, counts: Counts) -> None:
-        """The host said this."""
-        match message:
-            case m.ResultAccepted(seq=seq) if seq > self.accepted:
-                self.accepted = seq
-                counts.accepted += 1
-            case m.ResultSourceReleased(seq=seq) if self.settled < seq <= self.accepted:
-                self.settled = seq
-                counts.settled += 1
-            case m.TaskReady(attempt=attempt) if attempt > 1:
-                counts.retries += 1
-            case m.TaskStatus():
-                counts.retries += 1
-            case _:
-                pass
 
 
 @define(eq=False)
@@ -212,7 +143,7 @@ class HostSession:
         try:
             self.processes.register(path)
             self._bootstrap().write(self.files, path)
-            environment = {**self.setting.environment, BOOTSTRAP_VARIABLE: str(path)}
+            environment = {**self.setting.environment, BOOTSTRAP_VARIABLE: str(path), **self._traced()}
             launch = Launch(self.launch_id.hex(), self.setting.name, self.setting.command, environment, self.setting.directory)
             self.pid = await self.processes.spawn(launch)
         except (SpawnFailed, OSError) as error:
@@ -221,6 +152,12 @@ class HostSession:
             self.driver.give(self.party, c.EffectFailed(c.Spawn()))
             return
         self.driver.give(self.party, c.ProcessStarted())
+
+    def _traced(self) -> dict[str, str]:
+        if self.setting.trace is None:
+            return {}
+        name = f"{self.setting.name}.{self.party.replace('host', 'trainer')}"
+        return {TRACE_VARIABLE: str(self.setting.trace.absolute() / name)}
 
     def _bootstrap(self) -> Bootstrap:
         setting = self.setting

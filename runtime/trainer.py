@@ -23,6 +23,7 @@ from troth.runtime.outcomes import check_init, check_receive, check_send
 from troth.runtime.payloads import DataLink, Payload, encode
 from troth.runtime.ports import Network
 from troth.runtime.processes.bootstrap import Bootstrap
+from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, session_epoch
 from troth.runtime.tracing import Tracer
 from troth.runtime.wire.besides import (
     Credentials,
@@ -47,9 +48,6 @@ from troth.statemachines.trainer.states import TrainerSessionState
 log = logging.getLogger("troth.runtime.trainer")
 
 PARTY = "trainer"
-PROTOCOL_VERSION = 1
-CONTROL_RANK = 0
-"""The rank of a process group that speaks with the host."""
 REDIAL_FIRST_S = 0.05
 REDIAL_LONGEST_S = 1.0
 """The pause before a link is dialled again starts short and doubles up to this."""
@@ -85,11 +83,6 @@ class _ResultRecord:
     inline: bool
 
 
-def session_epoch(core: Any) -> int | None:
-    """The epoch that a trainer's or host's core is in."""
-    return core.data("session").epoch or None
-
-
 @define(eq=False)
 class TrainerSession:
     """One trainer's session.
@@ -102,6 +95,7 @@ class TrainerSession:
     owner_fd: int | None = field(default=None, kw_only=True)
     """A descriptor whose end of file says that the host is gone."""
     trace: Path | None = field(default=None, kw_only=True)
+    """Where its trace goes: a directory, and the session's name in it."""
     terms: Terms | None = field(default=None, init=False)
     """What the host granted for this session's lease."""
     current: Task | None = field(default=None, init=False)
@@ -129,17 +123,15 @@ class TrainerSession:
         give = partial(self._driver.give, PARTY)
         self._core, self._calls = Trainer(config), Calls(give)
         self._control = ControlLink(give, self._understood, given.name)
-        self._driver.add(PARTY, self._core, self, epoch=session_epoch, tracer=self._tracer(given.name))
-        self._downloads = Downloads(
-            self._driver, PARTY, "task", given.limits, self._carried, self._landed, self._tracer(f"{given.name}.receivers")
-        )
+        self._driver.add(PARTY, self._core, self, epoch=session_epoch, tracer=self._tracer(""))
+        self._downloads = Downloads(self._driver, PARTY, "task", given.limits, self._carried, self._landed, self._tracer(".receivers"))
         self._data = DataLink(give, self._downloads.give, "result", "task", given.name)
         self._downloads.wire, self._data.came_up = self._data, self._downloads.came_up
 
-    def _tracer(self, name: str) -> Tracer | None:
+    def _tracer(self, suffix: str) -> Tracer | None:
         if self.trace is None:
             return None
-        self._tracers.append(Tracer(name, self.bootstrap.limits, self.trace))
+        self._tracers.append(Tracer(self.trace.name + suffix, self.bootstrap.limits, self.trace.parent))
         return self._tracers[-1]
 
     # -- the caller ----------------------------------------------------------------------------------------------------

@@ -98,9 +98,10 @@ def load() -> None:
 def connect(settings: Settings) -> Trainer:
     """A trainer session over the real network."""
     from troth.runtime.system.network import SystemNetwork  # noqa: PLC0415
+    from troth.runtime.tracing import trace_of_launch  # noqa: PLC0415
     from troth.runtime.trainer import TrainerSession  # noqa: PLC0415
 
-    return TrainerSession(settings.bootstrap, SystemNetwork(), owner_fd=owner_descriptor())
+    return TrainerSession(settings.bootstrap, SystemNetwork(), owner_fd=owner_descriptor(), trace=trace_of_launch())
 
 
 @define(eq=False)
@@ -157,6 +158,8 @@ class Session:
     """The task that was taken last."""
     _armed: Held | None = field(default=None, init=False)
     """The one that ``receive`` gave last."""
+    _gone: trio.Event = field(factory=trio.Event, init=False)
+    """Nothing goes on behind the calls any more."""
 
     # -- tasks ---------------------------------------------------------------------------------------------------------
 
@@ -341,18 +344,21 @@ class Session:
             return
         with trio.move_on_after(self.settings.bootstrap.limits.drain_limit_s + CLOSING_EXTRA_S):
             await self._trainer.shutdown()
-            await self._trainer.wait_closed()
+            await self._gone.wait()
 
     async def live(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """What goes on behind the calls, until the session is closed."""
         if self._trainer is None:
             task_status.started()
             return
-        async with trio.open_nursery() as nursery:
-            await nursery.start(self._trainer.run)
-            task_status.started()
-            await self._trainer.wait_closed()
-            nursery.cancel_scope.cancel()
+        try:
+            async with trio.open_nursery() as nursery:
+                await nursery.start(self._trainer.run)
+                task_status.started()
+                await self._trainer.wait_closed()
+                nursery.cancel_scope.cancel()
+        finally:
+            self._gone.set()
 
     async def join(self) -> None:
         """Become part of a session, or raise ``JoinFailed``, ``SessionClosed``, ``SessionAborted`` or ``SessionLost``."""
