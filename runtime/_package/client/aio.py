@@ -6,7 +6,8 @@
             await session.send(FLModel(params=params, metrics=metrics))
 
 The calls that only look something up (``is_train``, ``get_job_id``, ...) are plain methods here as there. A session is over when its
-block is left; what it was still sending is waited for, within a bound.
+block is left, in order also when an exception or a cancellation leaves it; what it was still sending is waited for, at most as long as
+the host's ``drain_limit_s`` and 5 seconds.
 """
 
 from __future__ import annotations
@@ -30,16 +31,22 @@ async def open_session(rank: int | str | None = None, config_file: str | os.Path
     """Join a session, as ``troth.client.init`` does, and close it at the end of the block. Raises what ``init`` raises."""
     settings = read(find_rank(rank), find_file(config_file))
     session = Session(settings) if settings.passive else Session(settings, connect(settings))
+    background = trio.CancelScope(shield=True)  # a program that is cancelled still closes its session in order
+
+    async def live(*, task_status: trio.TaskStatus[None]) -> None:
+        with background:
+            await session.live(task_status=task_status)
+
     try:
         async with trio.open_nursery() as nursery:
-            await nursery.start(session.live)
-            await session.join()
+            await nursery.start(live)
             try:
+                await session.join()
                 yield session
             finally:
                 with trio.CancelScope(shield=True):
                     await session.finish()
-            nursery.cancel_scope.cancel()
+                background.cancel()
     except BaseExceptionGroup as group:
         # The nursery is nobody's business: what one thing went wrong is raised as it is, and says what it said about its own past.
         one = alone(group)
