@@ -23,7 +23,7 @@ from troth.runtime.errors import FrameError, PayloadBroken, RuntimeFault, SpawnF
 from troth.runtime.payloads import DataLink, decode
 from troth.runtime.ports import ExitStatus, Files, Launch, Processes
 from troth.runtime.processes.bootstrap import BOOTSTRAP_VARIABLE, Bootstrap
-from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, Counts, Order, Setting, session_epoch
+from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, Counts, Marks, Order, Setting, session_epoch
 from troth.runtime.tracing import TRACE_VARIABLE, Tracer
 from troth.runtime.wire.besides import (
     HelloAcceptedBeside,
