@@ -117,17 +117,22 @@ class Watched(PartyCore):
         step = super().handle(event)
         if step.refusal is not None:
             return step
-        seen = Seen(event, step.effects, before, self._store.view(), tuple(self.party.by_name), lambda: self._again(event))
+        met: list[c.Step] = []
+        seen = Seen(event, step.effects, before, self._store.view(), tuple(self.party.by_name), lambda: self._again(event, met))
         self.memory = tuple(watch.after(part, seen) for watch, part in zip(self.watches, self.memory, strict=True))
         store = self._store
         store.armed = {where: 0 for where in store.armed if where[0] not in self.without}
         store.stale = {}
-        return evolve(step, effects=tuple(kept for effect in step.effects if (kept := self._timed(effect)) is not None))
+        effects = tuple(kept for effect in step.effects if (kept := self._timed(effect)) is not None)
+        # What was seen depends on the rows that were met on the way, so a mutant of one of them must have this step asked again.
+        rows = (*step.rows, *(row for again in met for row in again.rows if row not in step.rows))
+        guards = (*step.guards, *(guard for again in met for guard in again.guards if guard not in step.guards))
+        return evolve(step, effects=effects, rows=rows, guards=guards)
 
-    def _again(self, event: c.Event) -> View:
+    def _again(self, event: c.Event, met: list[c.Step]) -> View:
         saved = self._store.save()
         try:
-            super().handle(event)
+            met.append(super().handle(event))
             return self._store.view()
         finally:
             self._store.undo(saved)
@@ -165,7 +170,7 @@ def keeps(snapshot: Any) -> Kept:
 
 def restarts(core: Watched) -> Callable[[Any], Hashable]:
     """How a party starts again: as new, with the next configuration if there is one, and what was seen was seen."""
-    fresh = PartyCore.snapshot(core)
+    fresh = PartyCore(core.party, core.configs[0], interpreter=Table).snapshot()
 
     def made(kept: Any) -> Hashable:
         life = min(kept.memory[0] + 1, len(core.configs) - 1)
