@@ -168,7 +168,7 @@ def send_returns(s: Session) -> tuple[Expr, Expr]:
 
 
 def tasks_end(s: Session) -> tuple[Expr, Expr]:
-    """P51. Without ``result_wait_s`` only the end of the session bounds the user's own time: the world says what ends it."""
+    """P51. The wait for a result has a limit here; without ``result_wait_s`` only the end of the session bounds the script's own time."""
     out = s.host.at("delivery", *ACTIVE)
     return out, ~out
 

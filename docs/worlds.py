@@ -1,0 +1,165 @@
+"""The page of the standard worlds: what they contain, what they claim, how large they are.
+
+``python docs/worlds.py`` writes the page from the declarations and the counts in ``worlds.json``. With ``measure [WORLD...]`` it explores
+the worlds first (all of them, where none is named) and replaces their counts. A test says whether both are current.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from troth.cli.finding import Found, find
+from troth.models import Limits, Verdict, check
+from troth.models.worlds import STANDARD
+from troth.models.worlds.protocol.reach import IMPOSSIBLE, NO_COUNTERPART, RACES
+from troth.spec.properties import LEFT_OUT, PROPERTIES, By
+
+HERE = Path(__file__).resolve().parent
+COUNTS = HERE / "worlds.json"
+PAGE = HERE / "reference" / "worlds.md"
+NOTICE = "<!-- Generated from the declarations; change those and run docs/worlds.py. -->"
+
+INTRODUCTION = """\
+# Worlds of the protocol
+
+`troth check` explores these worlds, in this order. Each is closed: the real cores, the links between them, whoever calls and orders, and
+the faults that are named. Every reachable state is looked at, and every property must hold in each of them.
+
+Some things are the same in all of them. A step whose messages find a link full is *held back* until there is room, so a run in which all
+links are full and nobody can go on ends there; liveness therefore assumes that whoever is let through again and again goes through.
+Timers may fire whenever they are armed, unless the world has a clock. Limits are small: two attempts, one or two entries of each memory."""
+
+ORDER = """\
+## Order
+
+Eight things can happen to a session at the worst moment: SHUTDOWN, ABORT, CANCEL_TASK, an acceptance that is delivered, one that is lost,
+the expiry of a lease, the crash of the trainer, the crash of the host. For every ordered pair of them `races` reaches a state in which the
+first has happened and the second comes next, as a claim of its own (`SHUTDOWN < ABORT`, for example). What comes next is taken as it
+arrives, also where it arrives too late."""
+
+RACES_HEAD = """\
+## Races
+
+The interleavings R1 to R30 of the reference's digest, and the worlds that contain them: each is a claim that some state is reached."""
+
+
+def counts() -> dict[str, Any]:
+    """What was measured, by world."""
+    found: dict[str, Any] = json.loads(COUNTS.read_text(encoding="utf-8"))
+    return found
+
+
+def measured(name: str) -> dict[str, Any]:
+    """Explore one world. Raises ``SystemExit`` unless everything holds, and nothing only because it never happens."""
+    result = check(find(name).build({}), limits=Limits(workers=2))
+    if result.verdict is not Verdict.HOLDS or result.vacuous:
+        raise SystemExit(f"{name}: {result.verdict.value} {result.reason} {', '.join(result.vacuous)}")
+    largest = max(result.components.items(), key=lambda item: item[1].local_states)
+    return {
+        "states": result.states, "edges": result.edges, "depth": result.depth, "seconds": round(result.seconds, 1),
+        "largest": [largest[0], largest[1].local_states], "properties": len(result.properties),
+    }  # fmt: skip
+
+
+def page(known: Mapping[str, Any]) -> str:
+    """The whole page."""
+    worlds = [(found, found.build({})) for found in map(find, STANDARD)]
+    claimed = {found.name: [claim.id for claim in world.properties] for found, world in worlds}
+    parts = [NOTICE, INTRODUCTION, _worlds([found for found, _ in worlds], known), _long(known)]
+    parts += ["## Properties", _properties(claimed), "## Left out", _left_out(), ORDER, *_impossible()]
+    parts += [RACES_HEAD, _races(claimed)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _worlds(worlds: Sequence[Found], known: Mapping[str, Any]) -> str:
+    rows = []
+    total = 0.0
+    for found in worlds:
+        count = known["worlds"][found.name]
+        bounds = found.blueprint.bounds if found.blueprint else {}
+        total += count["seconds"]
+        rows.append(
+            (
+                f"`{found.name}`", (found.blueprint.doc if found.blueprint else "").rstrip("."),
+                ", ".join(f"`{name}={bound.default}`" for name, bound in bounds.items()),
+                f"{count['states']:,}", f"{count['edges']:,}", str(count["depth"]), str(count["properties"]),
+                f"{count['largest'][0]} {count['largest'][1]:,}", f"{count['seconds']:.1f}",
+            )
+        )  # fmt: skip
+    head = ("world", "what happens in it", "bounds", "states", "edges", "depth", "claims", "largest component", "s")
+    states = sum(known["worlds"][found.name]["states"] for found in worlds)
+    return f"{_table(head, rows)}\n\nTogether {states:,} states in {total:.0f} s, on two cores of {known['machine']}."
+
+
+def _long(known: Mapping[str, Any]) -> str:
+    rows = [
+        (f"`{command}`", f"{one['states']:,}", f"{one['edges']:,}", str(one["depth"]), f"{one['seconds']:,.0f}", one["verdict"])
+        for command, one in known.get("long", {}).items()
+    ]
+    if not rows:
+        return ""
+    return "Longer runs, not part of the standard ones:\n\n" + _table(("command", "states", "edges", "depth", "s", "verdict"), rows)
+
+
+def _properties(claimed: Mapping[str, Sequence[str]]) -> str:
+    rows = []
+    for id_, found in PROPERTIES.items():
+        worlds = [f"`{name}`" for name, ids in claimed.items() if any(one.split()[0] == id_ for one in ids)]
+        where = ", ".join(worlds) if worlds else ", ".join(way.value for way in found.by)
+        rows.append((id_, found.statement, found.why, found.source, where))
+    checked = sum(any(one.split()[0] == id_ for ids in claimed.values() for one in ids) for id_ in PROPERTIES)
+    said = (
+        f"{checked} of {len(PROPERTIES)} are checked in worlds. Those that are not are about bytes, files and processes, which no core "
+        "sees (*simulation*), about a configuration (*limits*), or about the engine that runs every core (*walks*). A plain number in the "
+        "source is a statement of the reference's digest, I a field report, D a defect, R a race."
+    )
+    return f"{said}\n\n{_table(('id', 'what is promised', 'why', 'source', 'checked in'), rows)}"
+
+
+def _left_out() -> str:
+    return _table(("source", "statement", "why it has no counterpart"), [(one.source, one.statement, one.reason) for one in LEFT_OUT])
+
+
+def _impossible() -> Iterable[str]:
+    if IMPOSSIBLE:
+        yield _table(("pair", "why no run contains it"), [(f"{one} < {two}", why) for (one, two), why in IMPOSSIBLE.items()])
+
+
+def _races(claimed: Mapping[str, Sequence[str]]) -> str:
+    rows = []
+    for number in range(1, 31):
+        id_ = f"R{number:02}"
+        worlds = [f"`{name}`" for name, ids in claimed.items() if id_ in ids]
+        rows.append((f"R{number}", RACES[id_][0] if id_ in RACES else "", ", ".join(worlds) or NO_COUNTERPART.get(f"R{number}", "")))
+    return _table(("race", "what it comes to here", "reached in, or why it has no counterpart"), rows)
+
+
+def unclaimed() -> list[str]:
+    """Races that no world reaches and that nothing is said of, and properties for worlds that no world claims."""
+    claimed = {claim.id.split()[0] for name in STANDARD for claim in find(name).build({}).properties}
+    races = [f"R{n}" for n in range(1, 31) if f"R{n:02}" not in claimed and f"R{n}" not in NO_COUNTERPART]
+    return races + [id_ for id_, found in PROPERTIES.items() if By.WORLDS in found.by and id_ not in claimed]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the page; measure first, where that is asked for."""
+    known = counts() if COUNTS.exists() else {"machine": "an x86-64 server", "worlds": {}}
+    if arguments and arguments[0] == "measure":
+        for name in arguments[1:] or STANDARD:
+            known["worlds"][name] = measured(name)
+            print(f"{name}: {known['worlds'][name]}", flush=True)
+        known["worlds"] = {name: known["worlds"][name] for name in STANDARD if name in known["worlds"]}
+        COUNTS.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page(known), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,92 @@
+"""The standard worlds are as large as the page says, hold, contain what they are about, and fit their bounds."""
+
+from __future__ import annotations
+
+import importlib.util
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from troth.cli.finding import find
+from troth.models import Limits, Verdict, check
+from troth.models.worlds import STANDARD
+from troth.models.worlds.protocol.reach import IMPOSSIBLE, NO_COUNTERPART, RACES
+from troth.spec.properties import PROPERTIES, By
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+spec = importlib.util.spec_from_file_location("troth_docs_worlds", DOCS / "worlds.py")
+assert spec is not None
+assert spec.loader is not None
+pages: Any = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(pages)
+
+COUNTS = pages.counts()["worlds"]
+EIGHT = (
+    "SHUTDOWN", "ABORT", "CANCEL_TASK", "ACCEPTED delivered", "ACCEPTED lost", "lease expiry", "trainer crash", "host crash",
+)  # fmt: skip
+LOCAL_STATES_LIMIT = 100_000
+QUICK = 120_000
+"""States of a world that is explored in every run of the tests; the larger ones are marked slow."""
+
+
+def sized(names: tuple[str, ...]) -> list[Any]:
+    """Each name, the large worlds marked slow."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if COUNTS.get(name, {"states": 0})["states"] > QUICK else []) for name in names]
+
+
+def claims(name: str) -> list[str]:
+    """The ids of what a world claims."""
+    return [claim.id for claim in find(name).build({}).properties]
+
+
+@pytest.mark.parametrize("name", sized(STANDARD))
+def test_a_world_holds_and_is_as_large_as_the_page_says(name: str) -> None:
+    """Run ``python docs/worlds.py measure WORLD`` after changing a machine or a world."""
+    result = check(find(name).build({}), limits=Limits(workers=1))
+
+    assert result.verdict is Verdict.HOLDS, [p.property.id for p in result.properties if p.verdict is not Verdict.HOLDS]
+    assert result.vacuous == ()
+    assert result.truncated == 0
+    assert max(one.local_states for one in result.components.values()) <= LOCAL_STATES_LIMIT
+    assert (result.states, result.edges, result.depth) == tuple(COUNTS[name][part] for part in ("states", "edges", "depth"))
+
+
+def test_the_page_is_current() -> None:
+    """Run ``python docs/worlds.py`` after changing a world's declaration or the catalogue."""
+    assert list(COUNTS) == list(STANDARD)
+    assert pages.PAGE.read_text(encoding="utf-8") == pages.page(pages.counts())
+
+
+def test_races_claims_every_ordered_pair() -> None:
+    """Of the eight, but for those that are listed as impossible."""
+    possible = [f"{one} < {other}" for one, other in permutations(EIGHT, 2) if (one, other) not in IMPOSSIBLE]
+
+    assert sorted(set(claims("races")) & {f"{one} < {other}" for one, other in permutations(EIGHT, 2)}) == sorted(possible)
+
+
+def test_every_race_is_reached_somewhere_or_says_why_not() -> None:
+    """R1 to R30; and a race that has no counterpart is not claimed."""
+    reached = {id_ for name in STANDARD for id_ in claims(name) if id_[0] == "R" and id_[1:].isdigit()}
+
+    assert reached | {f"R{int(id_[1:]):02}" for id_ in NO_COUNTERPART} >= {f"R{n:02}" for n in range(1, 31)}
+    assert reached & {f"R{int(id_[1:]):02}" for id_ in NO_COUNTERPART} == set()
+    assert set(RACES) & {f"R{int(id_[1:]):02}" for id_ in NO_COUNTERPART} == set()
+
+
+def test_every_property_for_worlds_is_claimed_in_one() -> None:
+    """And those that are for other means are not claimed."""
+    claimed = {id_.split()[0] for name in STANDARD for id_ in claims(name)}
+    meant = {id_ for id_, found in PROPERTIES.items() if By.WORLDS in found.by}
+
+    assert meant - claimed == set()
+    assert claimed & (set(PROPERTIES) - meant) == set()
+
+
+def test_a_claim_says_what_the_catalogue_says() -> None:
+    """One statement an id, in every world."""
+    for name in STANDARD:
+        for claim in find(name).build({}).properties:
+            if claim.id in PROPERTIES:
+                assert claim.statement == PROPERTIES[claim.id].statement, (name, claim.id)
