@@ -104,6 +104,8 @@ class ExternalProcess:
     transport: Literal["unix", "tcp"] = field(default="unix", kw_only=True)
     credentials: Credentials | None = field(default=None, kw_only=True)
     task_names: TaskNames = field(factory=TaskNames, kw_only=True)
+    transfer_type: Literal["FULL", "DIFF"] = field(default="FULL", kw_only=True)
+    """Whether a script's results come as it made them, or as what they add to the model that it received."""
     processes: Processes | None = field(default=None, kw_only=True)
     network: Network = field(factory=SystemNetwork, kw_only=True)
     files: Files = field(factory=SystemFiles, kw_only=True)
@@ -245,6 +247,7 @@ class ExternalProcess:
             fail_unresponsive=self.on_unresponsive == "fail",
             credentials=self.credentials,
             tasks=self.task_names,
+            transfer_type=self.transfer_type,
             trace=self.trace,
             on_log=self.on_log,
         )

@@ -173,6 +173,7 @@ class HostSession:
             fail_unresponsive=setting.fail_unresponsive,
             one_shot=not setting.persistent,
             tasks=setting.tasks,
+            transfer_type=setting.transfer_type,
         )
 
     async def process_exited(self, status: ExitStatus) -> None:

@@ -46,6 +46,7 @@ class Setting:
     fail_unresponsive: bool
     credentials: Credentials | None
     tasks: TaskNames
+    transfer_type: str
     trace: Path | None
     on_log: Callable[[str, LogBeside], None]
 

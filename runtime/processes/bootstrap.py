@@ -37,6 +37,7 @@ SHOWN_KEY = 40
 """Characters of an unknown key that an error shows; a longer one may be a secret in the wrong place."""
 DIGITS_LIMIT = 20
 ENDPOINTS = ("unix:/", "tcp:")
+FULL, DIFF = TRANSFER_TYPES = ("FULL", "DIFF")
 
 
 def _text(instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
@@ -52,6 +53,11 @@ def _endpoint(instance: Any, attribute: attrs.Attribute[Any], value: str) -> Non
 def _flag(instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
     if type(value) is not bool:
         raise ValueError(f"{_place(instance, attribute)}: must be true or false, not {_kind(value)}")
+
+
+def _transfer_type(_instance: Any, _attribute: attrs.Attribute[Any], value: Any) -> None:
+    if value not in TRANSFER_TYPES:
+        raise ValueError(f"transfer_type: must be one of {', '.join(TRANSFER_TYPES)}, not {_kind(value)}")
 
 
 def _launch(_instance: Any, _attribute: attrs.Attribute[Any], value: Any) -> None:
@@ -104,6 +110,8 @@ class Bootstrap:
     """Whether silence of a host that lives ends the session before ``unresponsive_limit_s`` does."""
     one_shot: bool = field(default=False, validator=_flag)
     """Whether this launch is for one task."""
+    transfer_type: str = field(default=FULL, validator=_transfer_type)
+    """How a script's results travel: ``FULL``, as it made them, or ``DIFF``, as what they add to the model that it received."""
     tasks: TaskNames = field(factory=TaskNames, validator=attrs.validators.instance_of(TaskNames))
     limits: Limits = field(factory=Limits, validator=attrs.validators.instance_of(Limits))
 
@@ -126,7 +134,7 @@ class Bootstrap:
         return json.dumps(content, indent=2, allow_nan=False).encode() + b"\n"
 
 
-_PLAIN = ("name", "job_id", "site_name", "endpoint", "secure", "fail_unresponsive", "one_shot")
+_PLAIN = ("name", "job_id", "site_name", "endpoint", "secure", "fail_unresponsive", "one_shot", "transfer_type")
 """Fields that are in the file as they are."""
 _KEYS = ("schema_version", "execution_mode", *_PLAIN, "launch_id", "token", "tasks", "limits")
 _LIMITS = tuple(attribute.name for attribute in attrs.fields(Limits))

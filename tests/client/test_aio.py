@@ -15,7 +15,7 @@ from attrs import define, field
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from troth.client import aio
-from troth.client.aio import FLModel, NotAModel, open_session
+from troth.client.aio import FLModel, NotAModel, Session, open_session
 from troth.client.model import from_tree, to_tree
 from troth.client.settings import Settings
 from troth.runtime.backend import ExternalProcess
@@ -211,14 +211,16 @@ def test_a_program_that_is_cancelled_still_closes_its_session(world: Callable[..
     """What it was sending goes through, although nobody waits for it any more."""
 
     async def program(path: Path) -> None:
+        opened: list[Session] = []
         with trio.CancelScope() as scope:
             async with open_session(config_file=path) as session, trio.open_nursery() as nursery:
+                opened.append(session)
                 model = await session.receive()
                 assert model is not None
                 nursery.start_soon(session.send, model)
                 await wait_all_tasks_blocked()
                 scope.cancel()
-        assert session.over
+        assert opened[0].over
         assert trio.current_time() < 30
 
     async def main() -> None:

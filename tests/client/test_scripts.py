@@ -363,3 +363,25 @@ def test_importing_the_client_is_light() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+def test_differences_are_taken_to_what_was_received_even_if_it_was_trained_in_place(tmp_path: Path) -> None:
+    text = """
+    flare.init()
+    while flare.is_running():
+        model = flare.receive()
+        model.params["w"] += 2
+        made = flare.FLModel(params=model.params)
+        flare.send(made, clear_cache=False)
+        assert made.params_type == "FULL" and made.params["w"][0] == model.params["w"][0]
+    """
+
+    async def main() -> None:
+        async with script(tmp_path, text, transfer_type="DIFF") as staged:
+            for start in (1.0, 5.0):
+                model = await staged.do(params={"w": np.full(3, start)})
+                assert model.params_type == "DIFF"
+                assert model.params["w"].tolist() == [2.0] * 3
+        assert code_of(staged) == 0
+
+    within_limit(main)

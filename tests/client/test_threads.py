@@ -231,7 +231,12 @@ def test_a_log_record_that_is_not_taken_in_time_is_dropped_and_counted(
     monkeypatch.setattr(contexts, "LOG_LIMIT_S", 0.0)
     held, free = threading.Event(), threading.Event()
     assert process._loop is not None
-    process._loop.soon(lambda: (held.set(), free.wait(30)))
+
+    def hold() -> None:
+        held.set()
+        free.wait(30)
+
+    process._loop.soon(hold)
     assert held.wait(30)
 
     flare.log("loss", 0.5, "SCALAR")

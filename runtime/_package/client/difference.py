@@ -64,6 +64,10 @@ def _minus(new: Any, old: Any, path: str) -> Any:
         if len(new) != len(old):
             raise ValueError(f"{path}: {len(new)} values, but {len(old)} were received")
         return [_minus(one, other, f"{path}[{index}]") for index, (one, other) in enumerate(zip(new, old, strict=True))]
+    return _subtract(new, old, path)
+
+
+def _subtract(new: Any, old: Any, path: str) -> Any:
     if np.shape(new) != np.shape(old):
         raise ValueError(f"{path}: has the shape {np.shape(new)}, but {np.shape(old)} was received")
     try:

@@ -38,7 +38,7 @@ class Settings:
     @property
     def transfer_type(self) -> TransferType:
         """Whether results travel as they are, or as differences."""
-        return TransferType.FULL
+        return TransferType(self.bootstrap.transfer_type)
 
     def info(self) -> dict[str, Any]:
         """What a script may know: never an address, never a token."""

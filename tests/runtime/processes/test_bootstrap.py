@@ -86,6 +86,7 @@ def test_what_is_written_is_read_again(
         secure=flags[0],
         fail_unresponsive=flags[1],
         one_shot=flags[2],
+        transfer_type="DIFF" if flags[0] else "FULL",
         tasks=TaskNames(train=names[0], evaluate=names[1], submit=names[2]),
         limits=Limits(result_wait_s=wait_s),
     )
