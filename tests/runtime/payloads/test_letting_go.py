@@ -14,11 +14,12 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.runtime.payloads.rig import COMPLETE, EPOCH, FAILED, KEY, MIB, Pair, Side, announced, weights
 from tests.runtime.payloads.trees import differs
+from troth.runtime.errors import RuntimeFault
 from troth.runtime.payloads import encode
 from troth.runtime.payloads.layout import Array
 from troth.runtime.wire.codec import chunk_head
 from troth.runtime.wire.kinds import PayloadKind, Pull, PullEnd
-from troth.spec.core import Event, Message, TransferProgressed
+from troth.spec.core import Event, Message, TransferEnded, TransferProgressed
 
 pytestmark = pytest.mark.trio
 
@@ -55,11 +56,11 @@ async def test_a_payload_that_is_released_while_it_is_served_is_not_served_on(pa
     pair.host.release()
 
     assert await pair.trainer.done() is FAILED
-    assert connection.down.written_bytes < 5 * MIB
-    assert pair.host.served() == []
     await wait_all_tasks_blocked()
     gc.collect()
     assert array() is None
+    assert connection.down.written_bytes < 5 * MIB
+    assert pair.host.served() == []
 
 
 async def test_a_core_that_releases_on_the_first_byte_is_obeyed(pair: Pair, autojump_clock: MockClock) -> None:
@@ -75,6 +76,37 @@ async def test_a_core_that_releases_on_the_first_byte_is_obeyed(pair: Pair, auto
 
     assert await pair.trainer.done() is FAILED
     assert pair.host.served() == []
+
+
+async def test_what_a_core_ends_when_it_hears_of_a_broken_link_is_not_reported_as_well(pair: Pair, autojump_clock: MockClock) -> None:
+    """Each side has two transfers; at the end of one of them it ends the other, whichever it hears of first."""
+
+    def other(event: TransferEnded) -> tuple[int, int]:
+        return (2, 0) if event.key == (1, 0) else (1, 0)
+
+    connection = await pair.connect()
+    keys = [(1, 0), (2, 0)]
+    for key in keys:
+        pair.trainer.pull(pair.host.offer(weights(8 * MIB), key), key)
+    await pair.trainer.until(lambda: all(pair.trainer.progress("payload", key) for key in keys))
+    pair.host.react = lambda event: pair.host.release(other(event)) if isinstance(event, TransferEnded) else None
+    pair.trainer.react = lambda event: pair.trainer.cancel(other(event)) if isinstance(event, TransferEnded) else None
+    connection.cut()
+    await wait_all_tasks_blocked()
+
+    assert sum(len(pair.host.served(key)) for key in keys) == 1
+    assert sum(len(pair.trainer.ends(key)) for key in keys) == 1
+
+
+async def test_an_error_of_whoever_is_told_is_not_swallowed(autojump_clock: MockClock) -> None:
+    def arrived(_tree: object) -> None:
+        raise RuntimeFault("the driver's")
+
+    with pytest.RaisesGroup(pytest.RaisesExc(RuntimeFault, match="the driver's"), flatten_subgroups=True):
+        async with trio.open_nursery() as nursery:
+            pair = Pair(nursery)
+            await pair.connect()
+            pair.trainer.link.pull("task", KEY, announced(pair.host.offer(weights(MIB))), arrived)
 
 
 async def test_what_has_come_is_let_go_when_its_receiver_is_over(

@@ -40,8 +40,9 @@ def _arranged(array: npt.NDArray[Any], layout: str) -> npt.NDArray[Any]:
         return np.asfortranarray(array) if array.ndim else array
     if layout == "reversed":
         return array[::-1] if array.ndim else array
-    if layout == "strided":
-        return np.repeat(array, 2, axis=-1)[..., ::2] if array.ndim else array
+    if layout in ("strided", "strided across"):
+        strided = np.repeat(array, 2, axis=-1)[..., ::2] if array.ndim else array
+        return strided if layout == "strided" else strided.T
     return array
 
 
@@ -50,7 +51,7 @@ arrays = st.builds(
     shape=st.lists(st.integers(0, 4), max_size=4).map(tuple),
     dtype=dtypes,
     seed=st.integers(0, 99),
-    layout=st.sampled_from(["c", "fortran", "reversed", "strided"]),
+    layout=st.sampled_from(["c", "fortran", "reversed", "strided", "strided across"]),
 )
 scalars = st.one_of(
     st.builds(lambda dtype, seed: filled((1,), dtype, seed)[0], dtypes, st.integers(0, 99)),
