@@ -228,9 +228,11 @@ class ExternalProcess:
         if self.processes is None:
             self.processes = await self._stack.enter_async_context(Guardian(logs=self.log_directory))
         folder = self.files.private_directory()
-        self.processes.register(folder)
-        self._stack.callback(self._remove, folder)
-        endpoint = f"unix:{folder / 'socket'}" if self.transport == "unix" else "tcp:127.0.0.1:0"
+        socket = folder / "socket"
+        for path in (folder, socket):
+            self.processes.register(path)
+        self._stack.callback(self._remove, folder, socket)
+        endpoint = f"unix:{socket}" if self.transport == "unix" else "tcp:127.0.0.1:0"
         listener = await self.network.listen(endpoint)
         self._stack.callback(listener.close)
         self._setting = Setting(
@@ -265,10 +267,12 @@ class ExternalProcess:
                 self._nursery.start_soon(self._accept, listener)
                 task_status.started()
 
-    def _remove(self, folder: Path) -> None:
-        self.files.remove(folder)
-        if self.processes is not None:
-            self.processes.unregister(folder)
+    def _remove(self, *paths: Path) -> None:
+        """Remove what was made here, the directory last."""
+        for path in reversed(paths):
+            self.files.remove(path)
+            if self.processes is not None:
+                self.processes.unregister(path)
         if self._tracer is not None:
             self._tracer.close()
 
