@@ -13,12 +13,13 @@ from itertools import accumulate
 from typing import Annotated, Any
 
 import msgspec
+import trio
 from attrs import field, frozen
 from msgspec import Meta, Struct
 
 from troth.runtime.errors import PayloadBroken, PayloadRefused
 from troth.runtime.payloads.content import digest_of
-from troth.runtime.payloads.layout import Array, dtype_of, new_array, octets_of
+from troth.runtime.payloads.layout import Array, dtype_of, new_array, octets_of, settled
 from troth.runtime.payloads.tree import ArrayNode, LongNode, Node, Taker, broken, build, check, size
 from troth.runtime.ports import Buffer
 from troth.runtime.wire.bounds import INLINE_BYTES, MAX_MANIFEST_BYTES
@@ -27,6 +28,9 @@ MAX_PAYLOAD_BYTES = 64 * 2**30
 """Buffers of one payload together, unless a caller says otherwise."""
 INLINE_LIMIT = INLINE_BYTES
 """Bytes, manifest included, up to which a payload rides in its message."""
+
+ASIDE_BYTES = 8 * 2**20
+"""From here on copies and digests would keep an event loop waiting for milliseconds."""
 
 VERSION = 1
 
@@ -66,12 +70,8 @@ class Payload:
         return b"".join(self.buffers)
 
 
-def encode(tree: Any, *, name: str = "payload", limit: int = MAX_PAYLOAD_BYTES) -> Payload:
-    """Make a payload of ``tree``. Contiguous arrays are not copied.
-
-    It reads all of the arrays once, for the digest; a caller in an event loop hands a large tree to a thread. ``name`` is what errors
-    call the tree, ``limit`` the most bytes that its arrays may have. Raises ``PayloadRefused``.
-    """
+def _take(tree: Any, name: str, limit: int) -> tuple[bytes, list[Array | bytes], int]:
+    """Manifest, buffers and their size together; quick, whatever the size of the arrays. Raises ``PayloadRefused``."""
     taker = Taker(limit)
     root = taker.nodes(tree, name)
     manifest = _encode(Manifest(VERSION, taker.nbytes, root))
@@ -79,8 +79,29 @@ def encode(tree: Any, *, name: str = "payload", limit: int = MAX_PAYLOAD_BYTES) 
         raise PayloadRefused(
             f"{name}: without its arrays it takes {len(manifest)} bytes, {MAX_MANIFEST_BYTES} are the most; put numbers into an array"
         )
-    buffers = tuple(taker.buffers)
-    return Payload(manifest, buffers, taker.nbytes, digest_of(manifest, buffers))
+    return manifest, taker.buffers, taker.nbytes
+
+
+def _settle(manifest: bytes, buffers: list[Array | bytes], nbytes: int) -> Payload:
+    """The payload of that: copies what does not lie in one piece, and reads all of it for the digest."""
+    views = tuple([memoryview(item) if isinstance(item, bytes) else octets_of(settled(item)).toreadonly() for item in buffers])
+    return Payload(manifest, views, nbytes, digest_of(manifest, views))
+
+
+def encode(tree: Any, *, name: str = "payload", limit: int = MAX_PAYLOAD_BYTES) -> Payload:
+    """Make a payload of ``tree``. Contiguous arrays are not copied, but all of them are read once, for the digest.
+
+    ``name`` is what errors call the tree, ``limit`` the most bytes that its arrays may have. Raises ``PayloadRefused``.
+    """
+    return _settle(*_take(tree, name, limit))
+
+
+async def encode_async(tree: Any, *, name: str = "payload", limit: int = MAX_PAYLOAD_BYTES) -> Payload:
+    """The same for a caller in an event loop: of a large tree, whatever takes long is done in a thread. Do not write to it meanwhile."""
+    manifest, buffers, nbytes = _take(tree, name, limit)
+    if nbytes < ASIDE_BYTES:
+        return _settle(manifest, buffers, nbytes)
+    return await trio.to_thread.run_sync(_settle, manifest, buffers, nbytes)
 
 
 class Landing:

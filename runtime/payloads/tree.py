@@ -24,10 +24,8 @@ from troth.runtime.payloads.layout import (
     dtype_of,
     is_fortran,
     name_of,
-    octets_of,
     scalar_octets,
     scalar_of,
-    settled,
     size_of,
 )
 
@@ -132,7 +130,8 @@ class Taker:
     __slots__ = ("_count", "_limit", "buffers", "nbytes")
 
     def __init__(self, limit: int) -> None:
-        self.buffers: list[memoryview] = []
+        self.buffers: list[Array | bytes] = []
+        """As they lie: nothing is copied here, so that a tree can be refused, or handed to a thread, before anything is."""
         self.nbytes = 0
         self._limit = limit
         self._count = 1
@@ -232,16 +231,16 @@ class Taker:
     def _array(self, array: Array) -> ArrayNode:
         node = ArrayNode(name_of(array.dtype), list(array.shape), is_fortran(array) and array.flags.f_contiguous)
         self._room(array.nbytes)
-        self.buffers.append(octets_of(settled(array)).toreadonly())
+        self.buffers.append(array)
         return node
 
     def _long(self, octets: bytes, *, text: bool) -> LongNode:
         self._room(len(octets))
-        self.buffers.append(memoryview(octets))
+        self.buffers.append(octets)
         return LongNode(len(octets), text)
 
     def _room(self, size: int) -> None:
-        """Count one more buffer, before anything is copied for it."""
+        """Count one more buffer."""
         self.nbytes += size
         if self.nbytes > self._limit:
             raise _Refused(f"with this the payload has {self.nbytes} bytes, {self._limit} are the most; send it in parts")

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from tests.runtime.payloads.trees import DTYPES, differs, filled, trees
-from troth.runtime.errors import PayloadBroken
-from troth.runtime.payloads import INLINE_LIMIT, allocate, decode, digest_of, encode
+from troth.runtime.errors import PayloadBroken, PayloadRefused
+from troth.runtime.payloads import INLINE_LIMIT, allocate, decode, digest_of, encode, encode_async
+from troth.runtime.payloads.arrays import ASIDE_BYTES
 from troth.runtime.payloads.content import ContentHash
 
 
@@ -90,6 +91,22 @@ def test_contiguous_arrays_are_not_copied_and_read_when_they_are_sent() -> None:
 
     assert [bytes(buffer[:8]) == np.float64(1).tobytes() for buffer in payload.buffers] == [True, True, False]
     assert all(buffer.readonly for buffer in payload.buffers)
+
+
+@pytest.mark.trio
+@pytest.mark.parametrize("size", [10, ASIDE_BYTES], ids=["small", "large"])
+async def test_in_an_event_loop_a_tree_gives_the_same_payload(size: int) -> None:
+    tree = {"w": np.arange(2 * size, dtype=np.uint8)[::2], "name": "x"}
+    payload = await encode_async(tree)
+
+    assert (payload.manifest, payload.digest) == (encode(tree).manifest, encode(tree).digest)
+    assert payload.joined() == tree["w"].tobytes()  # type: ignore[attr-defined]
+
+
+@pytest.mark.trio
+async def test_in_an_event_loop_a_tree_is_refused_alike() -> None:
+    with pytest.raises(PayloadRefused, match=r"params\['w'\]: with this the payload has 101 bytes"):
+        await encode_async({"w": np.zeros(101, np.uint8)}, name="params", limit=100)
 
 
 def test_encoding_takes_no_memory_to_speak_of() -> None:
