@@ -29,11 +29,11 @@ from troth.runtime.wire.challenge import Authenticated
 from troth.runtime.wire.kinds import BOUNDS_OF_LINK, BY_CODE, CHUNK, DATA, WhenFull
 from troth.spec.limits import MAX_EPOCH
 
-OnFrame: TypeAlias = Callable[[int, int, memoryview], None]
+OnFrame: TypeAlias = Callable[[int, int, memoryview], object]
 """Called with kind, epoch and body; the body is gone when it returns."""
 OnChunk: TypeAlias = Callable[[int, int, int], "memoryview | None"]
 """Called with request, offset and length: where the bytes belong. After a shorter view it is asked again; ``None`` discards the rest."""
-OnLanded: TypeAlias = Callable[[int, int, int], None]
+OnLanded: TypeAlias = Callable[[int, int, int], object]
 """Called with request, offset and number of bytes that are now where ``OnChunk`` wanted them."""
 
 HEADER_BYTES = frames.HEADER_BYTES

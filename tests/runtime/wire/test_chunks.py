@@ -28,7 +28,7 @@ class Landing:
 
     def __init__(self, nbytes: int, cuts: list[int] | None = None) -> None:
         self.bytes = bytearray(nbytes)
-        self.cuts = sorted({*(cuts or []), nbytes})
+        self.cuts: list[int] = sorted({*(cuts or []), nbytes})
         self.asked: list[tuple[int, int, int]] = []
         self.landed: list[tuple[int, int, int]] = []
 

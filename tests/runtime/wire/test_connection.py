@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import trio
+from hypothesis import given
+from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 from tests.runtime.wire.examples import HEARTBEAT, MESSAGE_KINDS, frame_of, heartbeat, status
@@ -88,7 +90,7 @@ async def test_all_frames_of_one_read_are_handed_over_before_anything_else_runs(
     assert order[first : first + 10] == ["frame"] * 10
 
 
-def codec_connection(peer: Authenticated, on_frame: Callable[..., None]) -> Any:
+def codec_connection(peer: Authenticated, on_frame: Callable[..., object]) -> Any:
     end = End(peer)
     end.connection._on_frame = on_frame
     return end.connection
@@ -199,6 +201,16 @@ async def test_what_on_frame_raises_comes_out_of_run_as_it_is() -> None:
 
         assert connection.closed
         await both.dialler.over.wait()
+
+
+@given(raw=st.lists(st.binary(max_size=30) | st.sampled_from([frame_of(kind) for kind in MESSAGE_KINDS]), max_size=6).map(b"".join))
+async def test_whatever_comes_is_frames_or_a_frame_error(raw: bytes) -> None:
+    end = await says(raw)
+
+    assert end.failure is None or isinstance(end.failure, FrameError)
+    assert end.connection.frames == len(end.frames)
+    sizes = [frames.HEADER_BYTES + len(body) for _code, _epoch, body in end.frames]
+    assert sum(sizes) <= len(raw)
 
 
 # -- its end -----------------------------------------------------------------------------------------------------------

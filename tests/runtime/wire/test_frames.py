@@ -7,11 +7,13 @@ import struct
 import pytest
 
 from troth.runtime.errors import FrameError
+from troth.runtime.payloads import arrays, tree
 from troth.runtime.wire import bounds, codec, frames, kinds
 from troth.runtime.wire.frames import HEADER_BYTES, UNKNOWN, pack_head, parse_head
 from troth.runtime.wire.kinds import BODY_BOUNDS, BOUNDS_OF_LINK, BY_CODE, CHUNK, KINDS, QUEUE_LIMIT, Kind, WhenFull
 from troth.spec import messages as m
 from troth.spec.core import Received
+from troth.spec.limits import Limits
 from troth.statemachines.host import HOST
 from troth.statemachines.trainer import TRAINER
 
@@ -102,6 +104,15 @@ def test_only_a_heartbeat_is_merged_and_only_a_log_record_is_dropped() -> None:
 def test_what_may_wait_on_a_connection_is_the_sum_of_its_kinds() -> None:
     assert QUEUE_LIMIT["control"] == sum(kind.outstanding for kind in KINDS if kind.link == "control")
     assert max(kind.outstanding for kind in KINDS) <= 1024
+
+
+def test_a_stuck_link_is_given_up_before_a_transfer_or_a_lease_is() -> None:
+    assert min(Limits().transfer_stall_s, Limits().lease_timeout_s) > bounds.WRITE_STALL_S
+
+
+def test_what_a_payload_may_be_fits_into_what_its_message_may_say() -> None:
+    assert tree.MAX_MANIFEST_BYTES <= bounds.MAX_MANIFEST_BYTES
+    assert arrays.MAX_PAYLOAD_BYTES <= bounds.MAX_PAYLOAD_BYTES
 
 
 def test_a_chunk_says_where_its_bytes_belong() -> None:
