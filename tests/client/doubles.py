@@ -152,6 +152,8 @@ class MadeTrainer:
             self.change()
             return False
         self.end(Verdict.STOPPED)
+        for _ in range(5):  # whoever waited returns first: if that is held up, so is this
+            await trio.lowlevel.checkpoint()
         return True
 
     def end(self, verdict: Verdict) -> None:
