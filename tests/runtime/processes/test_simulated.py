@@ -140,6 +140,7 @@ async def test_a_handler_of_term_can_take_its_time() -> None:
     async with SimProcesses() as table:
         table.program("train", play)
         await table.spawn(launch())
+        await trio.sleep(1)
         start = trio.current_time()
         table.signal("1", ProcessSignal.TERM)
 

@@ -32,6 +32,8 @@ class Stage:
     files: SimFiles = field(factory=SimFiles)
     network: SimNetwork = field(init=False)
     processes: SimProcesses = field(init=False)
+    owner_fd: int | None = None
+    """What trainers are given for the end of their owner pipe."""
     sessions: list[TrainerSession] = field(factory=list)
     """Every session that a trainer began."""
     seen: list[Task] = field(factory=list)
@@ -55,7 +57,7 @@ class Stage:
     async def _play(self, script: Script, change: Callable[[Bootstrap], Bootstrap] | None, process: SimProcess) -> int:
         path = Path(process.launch.environment[BOOTSTRAP_VARIABLE])
         bootstrap = parse(self.files.contents[path], path)
-        session = TrainerSession(change(bootstrap) if change else bootstrap, self.network)
+        session = TrainerSession(change(bootstrap) if change else bootstrap, self.network, owner_fd=self.owner_fd)
         self.sessions.append(session)
         ended = "killed"
         try:
