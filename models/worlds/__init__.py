@@ -13,6 +13,7 @@ STANDARD: tuple[str, ...] = (
     "external/patient",
     "attach",
     "attach/tasks",
+    "attach/repeats",
     "attach/receivers",
     "attach/host_again",
     "attach/trainer_again",

@@ -27,16 +27,23 @@ def attach(bounds: Bounds) -> World:
 def tasks(_bounds: Bounds) -> World:
     """Two tasks, one after the other, with a repeated message."""
     deal = Deal(
-        tasks=2, duplicates=1, capacity=2, capacity_to_trainer=3, orders=("stop", "close"), calls=(*SCRIPT, "give up send"),
-        without=NO_BEATS | {"lease"},
+        tasks=2, duplicates=1, capacity_to_trainer=3, orders=("stop", "close"), calls=(*SCRIPT, "give up send"),
+        without=NO_BEATS,
     )  # fmt: skip
     return configured("attach/tasks", tasks.doc, deal, (*ALWAYS, "P05", "P06", "P30", "P79"), ("R12", "R28"))
+
+
+@blueprint("attach/repeats")
+def repeats(_bounds: Bounds) -> World:
+    """Any message is repeated, in either direction, and comes late."""
+    deal = Deal(receivers=1, duplicates=1, capacity=2, without=NO_BEATS)
+    return configured("attach/repeats", repeats.doc, deal, (*ALWAYS, *FETCHED))
 
 
 @blueprint("attach/receivers")
 def receivers(_bounds: Bounds) -> World:
     """Two tasks with two receivers each, and a lost message."""
-    deal = Deal(tasks=2, receivers=2, losses=1, without=NO_BEATS | {"lease"})
+    deal = Deal(tasks=2, receivers=2, losses=1, without=NO_BEATS)
     return configured("attach/receivers", receivers.doc, deal, (*ALWAYS, *FETCHED, "P05", "P06", "P30"))
 
 

@@ -14,8 +14,9 @@ from troth.models.worlds.protocol.reading import Reading
 from troth.models.worlds.protocol.session import Session
 from troth.models.worlds.protocol.watched import broken
 from troth.models.worlds.protocol.watching_host import accepted_of
-from troth.models.worlds.protocol.watching_trainer import told_of
+from troth.models.worlds.protocol.watching_trainer import refused_of, told_of
 from troth.spec.core import RefusalKind
+from troth.spec.messages import Verdict
 from troth.spec.properties import PROPERTIES
 from troth.statemachines.host.acceptance import AcceptanceState
 from troth.statemachines.host.delivery import ACTIVE
@@ -67,6 +68,18 @@ def aborted_is_idle(s: Session) -> Expr:
 def told_is_accepted(s: Session) -> Expr:
     """P10."""
     pairs = [s.trainer.handle.see(told_of(e, q)) >> s.host.handle.see(accepted_of(e, q)) for e, q in s.pairs()]
+    return pairs[0] if len(pairs) == 1 else every(*pairs)
+
+
+def cancel_spares_the_session(s: Session) -> Expr:
+    """P24, beside what is watched: only a host that ends the session aborts the trainer."""
+    aborted = s.trainer.at("session", T.ABORTED) & s.trainer.data("session", "verdict", Verdict.ABORTED)
+    return aborted >> (s.host.at("session", H.ABORTING, H.CLOSING, H.CLOSED, H.IDLE) | s.host.handle.is_down)
+
+
+def rejected_is_not_accepted(s: Session) -> Expr:
+    """P96. A host that was started anew never heard of it."""
+    pairs = [~(s.trainer.handle.see(refused_of(e, q)) & s.host.handle.see(accepted_of(e, q))) for e, q in s.pairs()]
     return pairs[0] if len(pairs) == 1 else every(*pairs)
 
 
@@ -132,9 +145,9 @@ def held_at_source_is_held(s: Session) -> Expr:
 
 
 STATES: dict[str, State] = {
-    "P01": unbound_is_empty, "P06": bounded, "P10": told_is_accepted, "P12": aborted_is_idle, "P35": served_while_up,
+    "P01": unbound_is_empty, "P06": bounded, "P10": told_is_accepted, "P12": aborted_is_idle, "P24": cancel_spares_the_session, "P35": served_while_up,
     "P37": settled_is_held, "P40": watched_while_bound, "P41": cancelled_is_given_up, "P44": nothing_left, "P55": never_in_shutdown,
-    "P56": new_is_new, "P62": held_at_source_is_held,
+    "P56": new_is_new, "P62": held_at_source_is_held, "P96": rejected_is_not_accepted,
 }  # fmt: skip
 """What is said of states. Where a watch has the same id, both are claimed."""
 
@@ -244,6 +257,8 @@ def promise(s: Session, ids: Iterable[str]) -> None:
         fair.append(restarts)
     if s.deal.cuts:
         fair.append(connects)
+    over = s.host.at("session", H.IDLE, H.CLOSED) | s.host.handle.is_down | s.trainer.handle.is_down
+    s.world.no_deadlock("goes on", "something can happen until the session is over: no full link holds it up for ever", ends=over)
     for id_ in ids:
         statement = PROPERTIES[id_].statement
         if id_ in IN_THE_END:
@@ -257,7 +272,7 @@ def promise(s: Session, ids: Iterable[str]) -> None:
 
 def _safe(s: Session, id_: str) -> Expr:
     parts = [STATES[id_](s)] if id_ in STATES else []
-    if id_ != "P10":  # what is watched for it are facts, not faults
+    if id_ not in ("P10", "P96"):  # what is watched for it are facts, not faults
         parts += [~one.handle.see(broken(id_)) for one in (s.trainer, s.host) if id_ in s.watches[one.handle.name]]
         if id_ == "P21":
             parts += [~one.handle.see(broken(id_)) for one in s.receivers.of.values()]
