@@ -86,11 +86,27 @@ def _ignore_log(_name: str, _record: LogBeside) -> None:
 
 @define(eq=False)
 class ExternalProcess:
-    """A trainer in a process of its own; an asynchronous context manager.
+    '''A trainer in a process of its own; an asynchronous context manager.
 
     Entering it starts the trainer (a persistent one: and waits until it is ready), leaving it ends the trainer in order, or at once if
     an exception leaves. Everything belongs to the trio thread that entered.
-    """
+
+    >>> import sys, trio
+    >>> SCRIPT = """
+    ... import troth.client as flare
+    ... flare.init()
+    ... while flare.is_running():
+    ...     model = flare.receive()
+    ...     model.params["w"] += 1
+    ...     flare.send(model)
+    ... """
+    >>> async def main():
+    ...     async with ExternalProcess([sys.executable, "-c", SCRIPT], name="site-1") as trainer:
+    ...         result = await trainer.execute("train", {"params": {"w": 1.0}})
+    ...         print(result.payload["params"], trainer.status().accepted)
+    >>> trio.run(main)
+    {'w': 2.0} 1
+    '''
 
     command: Sequence[str] = field(converter=tuple)
     name: str = field(default="trainer", kw_only=True)
