@@ -12,7 +12,7 @@ import click
 from attrs import frozen
 
 from troth.cli.finding import Found, bounds_of, find, place_of
-from troth.cli.report import CODES, Asked, ProgressLine, overall, summary_line, world_lines
+from troth.cli.report import CODES, Asked, ProgressLine, overall, property_lines, summary_line, world_lines
 from troth.cli.words import styled
 from troth.models import worlds as built_in
 from troth.models.check import CheckResult, Verdict
@@ -175,7 +175,7 @@ def _checked(found: Sequence[Found], worlds: Sequence[World], options: Options) 
         if isinstance(answer, Failed):
             click.echo(f"troth: {' '.join(answer.reason.split())}", err=True)
         elif not options.as_json:
-            click.echo("\n".join(world_lines(answer, question, html=options.html is not None)))
+            click.echo("\n".join(world_lines(answer, question, html=options.html is not None, brief=not options.alone)))
     answers = [answer for _, answer in asked]
     verdict = overall([answer.verdict for answer in answers])
     results = [(question, answer) for question, answer in asked if isinstance(answer, CheckResult)]
@@ -184,6 +184,8 @@ def _checked(found: Sequence[Found], worlds: Sequence[World], options: Options) 
     if options.as_json:
         _print_json(answers, verdict, perf_counter() - started, alone=options.alone)
     else:
+        if not options.alone and results:
+            click.echo("\n".join(["", *property_lines([r for _, r in results]), ""]))
         failed = len(answers) - len(results)
         click.echo(styled(summary_line([r for _, r in results], failed, CODES[verdict]), bold=True))
     return CODES[verdict]

@@ -52,16 +52,17 @@ def overall(verdicts: Sequence[Verdict]) -> Verdict:
     return next((verdict for verdict in ORDER if verdict in verdicts), Verdict.HOLDS)
 
 
-def world_lines(result: CheckResult, asked: Asked, *, html: bool) -> Iterator[str]:
-    """Everything about one world."""
+def world_lines(result: CheckResult, asked: Asked, *, html: bool, brief: bool = False) -> Iterator[str]:
+    """Everything about one world; where it is ``brief``, of its properties only those that there is something to say of."""
     bounds = " ".join(f"{name}={value}" for name, value in result.bounds.items())
     counts = f"{counted(result.states, 'state')}   {counted(result.edges, 'edge')}   depth {result.depth}   {seconds(result.seconds)}"
     mutant = f"   with {asked.mutant}" if asked.mutant else ""
     yield f"{styled(result.world, bold=True)}{mutant}{'   ' if bounds else ''}{bounds}   {counts}"
     if result.reason:
         yield styled(f"  {result.reason}", fg="yellow")
-    width = max((len(p.property.id) for p in result.properties), default=0)
-    for claim in result.properties:
+    told = [p for p in result.properties if not brief or p.vacuous or p.verdict is not Verdict.HOLDS]
+    width = max((len(p.property.id) for p in told), default=0)
+    for claim in told:
         yield _property_line(claim, width)
         if claim.trace is not None and claim.verdict is not Verdict.HOLDS:
             from troth.models.render.text import text  # noqa: PLC0415 - only where there is something to draw
@@ -85,6 +86,19 @@ def _property_line(claim: PropertyResult, width: int) -> str:
     if claim.reason:
         line += styled(f"   ({claim.reason})", fg="yellow")
     return line
+
+
+def property_lines(results: Sequence[CheckResult]) -> Iterator[str]:
+    """Every property of several worlds, once: its verdict is the worst that it has in one of them."""
+    found: dict[tuple[str, str], list[tuple[Verdict, str]]] = {}
+    for result in results:
+        for claim in result.properties:
+            found.setdefault((claim.property.id, claim.property.statement), []).append((claim.verdict, result.world))
+    width = max((len(id_) for id_, _ in found), default=0)
+    for (id_, statement), where in sorted(found.items(), key=lambda item: item[0][0]):
+        verdict = overall([one for one, _ in where])
+        said = styled(f"{verdict.value.upper():<8}", fg=COLOURS[verdict], bold=verdict is not Verdict.HOLDS)
+        yield f"{id_:<{width}}  {said}   {statement}   {styled(', '.join(world for _, world in where), dim=True)}"
 
 
 def summary_line(results: Sequence[CheckResult], failed: int, code: int) -> str:
