@@ -14,7 +14,7 @@ from textwrap import dedent
 import pytest
 
 from troth import cli
-from troth.cli import report
+from troth.cli import report, words
 from troth.models import worlds as built_in
 from troth.models.exploration import Progress
 
@@ -289,11 +289,11 @@ def test_progress_is_shown_on_a_terminal_only(capsys: pytest.CaptureFixture[str]
 
 def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """NO_COLOR is honoured."""
-    assert report.styled("x", fg="red") == "x"
+    assert words.styled("x", fg="red") == "x"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert report.styled("x", fg="red") != "x"
+    assert words.styled("x", fg="red") != "x"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert report.styled("x", fg="red") == "x"
+    assert words.styled("x", fg="red") == "x"
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------

@@ -157,7 +157,7 @@ def test_a_second_interrupt_leaves_at_once(capsys: pytest.CaptureFixture[str], m
                 await gone.wait()
         raise AssertionError
 
-    monkeypatch.setattr(command.os, "_exit", leave)
+    monkeypatch.setattr(os, "_exit", leave)
     assert run(capsys, monkeypatch, stubborn, "job.toml", "--trainers", "1")[0] == 130
     assert left == [130]
 
@@ -345,5 +345,9 @@ def test_warnings_of_the_runtime_are_shown_and_the_rest_is_kept() -> None:
     output.handle(logging.LogRecord("troth.runtime", logging.WARNING, "", 0, "mind", (), None))
     output.handle(logging.LogRecord("troth.runtime", logging.INFO, "", 0, "never mind", (), None))
 
-    assert shown == ["mind"]
+    output.ending = lambda: True
+    output.handle(logging.LogRecord("troth.runtime", logging.WARNING, "", 0, "too late", (), None))
+    output.handle(logging.LogRecord("troth.runtime", logging.ERROR, "", 0, "bad", (), None))
+
+    assert shown == ["mind", "bad"]
     assert list(output.last["a"]) == [f"a: {place}" for place in range(10, 30)]

@@ -16,7 +16,7 @@ from troth.jobs.averaging import Average, check_weight, leaves
 from troth.jobs.errors import AveragingError
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, max_side=4)
-FLOATS = st.sampled_from([np.float16, np.float32, np.float64, ">f4", ">f8"])
+FLOATS = st.sampled_from([np.dtype(kind) for kind in ("f2", "f4", "f8", ">f4", ">f8")])
 WEIGHTS = st.lists(st.integers(1, 1000), min_size=1, max_size=5)
 
 

@@ -57,7 +57,7 @@ def test_too_many_shares_are_refused() -> None:
 
 def test_the_data_are_scikit_learns_digits() -> None:
     """The file that is read is the one that scikit-learn reads."""
-    from sklearn.datasets import load_digits
+    from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
     found = digits.load()
     images, labels = load_digits(return_X_y=True)
@@ -76,9 +76,7 @@ def test_missing_data_are_said_with_what_to_install(monkeypatch: pytest.MonkeyPa
 
 def test_the_trainer_does_not_import_scikit_learn() -> None:
     """It takes a second, in each of them; nor what only a host needs."""
-    script = (
-        "import sys; from troth.jobs import digits_trainer, digits; digits.load(); print(*{'sklearn', 'rich'} & {*sys.modules})"
-    )
+    script = "import sys; from troth.jobs import digits_trainer, digits; digits.load(); print(*{'sklearn', 'rich'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True)
 
     assert done.stdout == "\n"

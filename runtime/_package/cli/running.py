@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from pathlib import Path
+from typing import Any
 
 import attrs
 import click
@@ -19,7 +20,6 @@ from troth.jobs.job import MAX_ROUNDS, MAX_SEED, MAX_TRAINERS, Job
 from troth.jobs.report import JobReport
 from troth.jobs.running import JobRun
 from troth.jobs.seats import external
-from troth.jobs.store import claim_directory
 
 SUCCESS, FAILED, INTERRUPTED = 0, 1, 130
 
@@ -58,7 +58,7 @@ def run(
     in order, a second one at once.
     """
     numbers = {name: value for name, value in (("trainers", trainers), ("rounds", rounds), ("seed", seed)) if value is not None}
-    paths = {name: path.absolute() for name, path in (("logs", logs), ("save", save)) if path is not None}
+    paths: dict[str, Any] = {name: path.absolute() for name, path in (("logs", logs), ("save", save)) if path is not None}
     try:
         found = attrs.evolve(_job(job, numbers), **paths)
         report = _run(found, None if trace is None else trace.absolute(), as_json=as_json, verbose=verbose)
@@ -85,12 +85,11 @@ def _job(path: Path | None, numbers: dict[str, int]) -> Job:
 
 
 def _run(job: Job, trace: Path | None, *, as_json: bool, verbose: bool) -> JobReport:
-    if trace is not None:
-        claim_directory(trace)
     run = JobRun(job, trace=trace, crew=external)
+    run.prepare()
     watch = Watch(run, as_json=as_json, verbose=verbose)
     run.on_round = watch.round_done
-    output = Output(watch.say, verbose=verbose)
+    output = Output(watch.say, verbose=verbose, ending=lambda: run.ending)
     log = logging.getLogger("troth")
     level = log.level
     log.addHandler(output)

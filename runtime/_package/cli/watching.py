@@ -48,7 +48,7 @@ def progress(run: JobRun, now_s: float) -> RenderableType:
     table.add_column("trainer")
     table.add_column("state")
     for name in ("round", "lease age", "down", "up"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("metrics", overflow="ellipsis", no_wrap=True)
     for seat in run.seats:
         table.add_row(*_row(seat), style="red" if seat.lost else "dim" if seat.over else None)
@@ -130,11 +130,12 @@ class Output(logging.Handler):
 
     TRAINERS = "troth.trainer."
 
-    def __init__(self, show: Callable[[str], None], *, verbose: bool) -> None:
-        """``show`` prints a line; ``verbose`` shows all."""
+    def __init__(self, show: Callable[[str], None], *, verbose: bool, ending: Callable[[], bool] = lambda: False) -> None:
+        """``show`` prints a line; ``verbose`` shows all. While the job is ``ending`` nobody needs to be warned of links that break."""
         super().__init__()
         self.show = show
         self.verbose = verbose
+        self.ending = ending
         self.last: dict[str, deque[str]] = {}
         """The newest lines of each trainer."""
 
@@ -145,7 +146,7 @@ class Output(logging.Handler):
             self.last.setdefault(record.name.removeprefix(self.TRAINERS), deque(maxlen=OUTPUT_LINES)).append(said)
             if not self.verbose:
                 return
-        elif record.levelno < logging.WARNING and not self.verbose:
+        elif not self.verbose and (record.levelno < logging.WARNING or (record.levelno == logging.WARNING and self.ending())):
             return
         self.show(said)
 

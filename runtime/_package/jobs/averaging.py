@@ -124,7 +124,7 @@ class Average:
             raise AveragingError(f"{trainer}: {path} has NaN or infinity in it")
 
 
-def check_weight(trainer: str, weight: float) -> None:
+def check_weight(trainer: str, weight: Any) -> None:
     """Raise ``AveragingError`` for what cannot be a weight."""
     number = isinstance(weight, int | float | np.integer | np.floating) and not isinstance(weight, bool)
     if not number or not math.isfinite(weight) or weight < 0:
@@ -153,9 +153,10 @@ def _cast(mean: Any, like: Any) -> Any:
     """``mean`` as a leaf of the type of ``like``."""
     if not isinstance(like, np.ndarray | np.generic):
         return int(np.rint(mean)) if isinstance(like, int) else type(like)(mean)
-    cast = np.asarray(np.rint(mean) if like.dtype.kind in "iu" else mean).astype(like.dtype)
-    if like.dtype.kind in "iu":
-        info = np.iinfo(like.dtype)
+    kind: Any = like.dtype
+    cast = np.asarray(np.rint(mean) if kind.kind in "iu" else mean).astype(kind)
+    if kind.kind in "iu":
+        info = np.iinfo(kind)
         cast[mean >= info.max] = info.max
         cast[mean <= info.min] = info.min
     return cast if isinstance(like, np.ndarray) else cast[()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from troth.jobs import digits
@@ -10,7 +11,7 @@ from troth.jobs.job import Job
 COMMAND = ("{python}", "-P", "-m", "troth.jobs.digits_trainer", "--index", "{index}", "--trainers", "{trainers}", "--seed", "{seed}")
 """``-P``: whatever lies in the directory that the command is called from is not imported."""
 
-ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ENVIRONMENT: Mapping[str, str] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """The matrices are small; threads for them would only get in the way of the other trainers, and change the last bits."""
 
 

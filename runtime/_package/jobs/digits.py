@@ -69,7 +69,7 @@ def load() -> Examples:
         with gzip.open(path, "rt", encoding="ascii") as file:
             table = np.loadtxt(file, delimiter=",", dtype=np.float32)
     else:  # another layout of the package: it knows where its data are
-        from sklearn.datasets import load_digits  # noqa: PLC0415 - slow
+        from sklearn.datasets import load_digits  # type: ignore[import-untyped]  # noqa: PLC0415 - slow
 
         images, labels = load_digits(return_X_y=True)
         table = np.column_stack([images, labels]).astype(np.float32)

@@ -29,7 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     share = examples.take(digits.split(len(examples), asked.seed, asked.trainers)[1][asked.index])
     flare.init()
     while flare.is_running():
-        flare.send(step(flare.receive(), share, seed=asked.seed, index=asked.index))
+        model = flare.receive()
+        if model is None:  # the host has just ended the session
+            break
+        flare.send(step(model, share, seed=asked.seed, index=asked.index))
 
 
 if __name__ == "__main__":

@@ -113,6 +113,15 @@ def new_file(value: Any) -> str | None:
     return None if value.parent.is_dir() else f"there is no directory {value.parent}"
 
 
+def new_folder(value: Any) -> str | None:
+    """A directory that is there or can be made, or none."""
+    if value is None:
+        return None
+    if not isinstance(value, Path):
+        return "must be a path"
+    return f"{value} is no directory" if value.exists() and not value.is_dir() else None
+
+
 def _checked(check: Check, default: Any = attrs.NOTHING, **more: Any) -> Any:
     def validate(_job: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
         wrong = check(value)
@@ -159,8 +168,8 @@ class Job:
     """What to do about a trainer that is silent although its process lives."""
     credentials: Credentials | None = field(default=None, repr=False)
     """What the trainers must prove to have before they get a task; ``None``: nothing."""
-    logs: Path | None = _checked(new_file, None)
-    """A directory for what the trainers print."""
+    logs: Path | None = _checked(new_folder, None)
+    """A directory for what the trainers print, a file each; made if it is not there."""
     limits: Limits = field(factory=Limits, validator=attrs.validators.instance_of(Limits))
 
     train_task: str = _checked(word, "train")

@@ -127,7 +127,7 @@ def _unknown(key: str, known: Iterable[str]) -> BadField:
     if table not in tables:
         near = difflib.get_close_matches(key, known, n=1, cutoff=0.7)
     elsewhere = [one for one in known if one.rpartition(".")[2] == name]
-    hint = (elsewhere or near or [None])[0]
+    hint = next(iter(elsewhere or near), None)
     if hint is None and table not in tables:
         return BadField(key, f"there is no such key; the tables are {', '.join(sorted(tables))}")
     return BadField(

@@ -25,7 +25,7 @@ from troth.jobs.errors import AveragingError, JobError, JobFailed
 from troth.jobs.job import Job, Params
 from troth.jobs.report import JobReport
 from troth.jobs.seats import Answer, Hire, Order, Seat, external
-from troth.jobs.store import claim_directory, read_model, write_model
+from troth.jobs.store import claim_directory, make_directory, read_model, write_model
 from troth.runtime.errors import SpawnFailed
 
 Take: TypeAlias = Callable[[Seat, FLModel], None]
@@ -58,8 +58,11 @@ class JobRun:
     errors: list[str] = field(factory=list, init=False)
     interrupted: bool = field(default=False, init=False)
     failure: str | None = field(default=None, init=False)
+    ending: bool = field(default=False, init=False)
+    """Whether the rounds are over."""
     started_s: float = field(default=0.0, init=False)
     """On trio's clock."""
+    _prepared: bool = field(default=False, init=False)
     _model: Params | None = field(default=None, init=False)
     _rounds: trio.CancelScope = field(factory=trio.CancelScope, init=False)
     _inbox: trio.MemoryReceiveChannel[Answer] = field(init=False)
@@ -71,16 +74,25 @@ class JobRun:
 
     def interrupt(self) -> None:
         """End the job before its last round. Trainers are aborted, and given their time to end."""
-        self.interrupted = True
+        self.interrupted = self.ending = True
         self._rounds.cancel()
+
+    def prepare(self) -> None:
+        """What can be found wrong before anything is started: the model's file, and the directories. Raises ``BadField``."""
+        if self._prepared:
+            return
+        self._model = read_model(self.job.model) if isinstance(self.job.model, Path) else self.job.model
+        if self.trace is not None:
+            claim_directory(self.trace)
+        if self.job.logs is not None:
+            make_directory("logs", self.job.logs)
+        self._prepared = True
 
     async def run(self) -> JobReport:
         """Run it; see ``run_job``."""
-        self.started_s = trio.current_time()
+        self.prepare()
         job = self.job
-        self._model = read_model(job.model) if isinstance(job.model, Path) else job.model
-        if self.trace is not None:
-            claim_directory(self.trace)
+        self.started_s = trio.current_time()
         outbox, self._inbox = trio.open_memory_channel[Answer](math.inf)
         try:
             async with self.crew(job, self.trace) as hire, trio.open_nursery() as nursery:
@@ -89,6 +101,7 @@ class JobRun:
                     nursery.start_soon(self.seats[-1].run)
                 with self._rounds:
                     await self._run_rounds()
+                self.ending = True
                 finished = self.failure is None and not self.interrupted
                 for seat in self.seats:
                     seat.dismiss(in_order=finished and seat.lost is None)
@@ -134,7 +147,7 @@ class JobRun:
             self._fail(str(error))
 
     def _fail(self, why: str) -> None:
-        self.failure = why
+        self.failure, self.ending = why, True
         if why not in self.errors:
             self.errors.append(why)
 
@@ -142,9 +155,10 @@ class JobRun:
         """Train, average, evaluate; the round's accuracy."""
         mean = _Mean(self.job, self._model)
         await self._ask(self.live, self.job.train_task, f"round-{self.round}", mean.take)
-        self._model = mean.average.result() if mean.average else self._model
+        assert mean.average is not None  # somebody is left, or the job has failed
+        self._model = model = mean.average.result()
         if self.job.evaluate is not None:
-            return self.job.evaluate(self._model)
+            return self.job.evaluate(model)
         if self.job.evaluate_rounds:
             mean = _Mean(self.job, self._model)
             await self._ask(self.live, self.job.evaluate_task, f"round-{self.round}-evaluate", mean.take_figures)

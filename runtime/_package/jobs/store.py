@@ -48,14 +48,18 @@ def write_model(path: Path, params: Params) -> None:
         raise JobError(f"{path}: the model has a part that is no array: {error}") from error
 
 
-def claim_directory(path: Path) -> None:
-    """Make a directory to write traces in. Raises ``BadField`` for one that is there and not empty."""
+def make_directory(field: str, path: Path) -> None:
+    """Make a directory if it is not there. Raises ``BadField``."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        used = any(path.iterdir())
     except OSError as error:
-        raise BadField("trace", f"{path} cannot be used as a directory: {error.strerror}") from error
-    if used:
+        raise BadField(field, f"{path} cannot be used as a directory: {error.strerror}") from error
+
+
+def claim_directory(path: Path) -> None:
+    """Make a directory to write traces in. Raises ``BadField`` for one that is there and not empty."""
+    make_directory("trace", path)
+    if any(path.iterdir()):
         raise BadField("trace", f"{path} is not empty; traces are written to a directory of their own")
 
 
