@@ -66,6 +66,11 @@ class Timers:
         """How many timers run."""
         return len(self._running)
 
+    @property
+    def waiting(self) -> int:
+        """Entries that are kept for them, those of timers that were set anew or stopped too."""
+        return len(self._heap)
+
     async def run(self) -> None:
         """Fire what is due, for ever."""
         while True:

@@ -21,7 +21,7 @@ def _modules() -> list[str]:
     for info in pkgutil.walk_packages(troth.__path__, "troth."):
         if (
             info.name.endswith(("__main__", "guardian_main")) or "._package" in info.name
-        ):  # in place, the outermost layer lies in the runtime
+        ):  # in place it lies there too
             continue
         spec = importlib.util.find_spec(info.name)
         if spec is not None and spec.origin and ">>> " in Path(spec.origin).read_text():

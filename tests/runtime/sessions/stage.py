@@ -34,6 +34,8 @@ class Stage:
     processes: SimProcesses = field(init=False)
     owner_fd: int | None = None
     """What trainers are given for the end of their owner pipe."""
+    trace: Path | None = None
+    """Where trainers leave their traces."""
     sessions: list[TrainerSession] = field(factory=list)
     """Every session that a trainer began."""
     seen: list[Task] = field(factory=list)
@@ -57,7 +59,8 @@ class Stage:
     async def _play(self, script: Script, change: Callable[[Bootstrap], Bootstrap] | None, process: SimProcess) -> int:
         path = Path(process.launch.environment[BOOTSTRAP_VARIABLE])
         bootstrap = parse(self.files.contents[path], path)
-        session = TrainerSession(change(bootstrap) if change else bootstrap, self.network, owner_fd=self.owner_fd)
+        trace = None if self.trace is None else self.trace / f"{bootstrap.name}.trainer"
+        session = TrainerSession(change(bootstrap) if change else bootstrap, self.network, owner_fd=self.owner_fd, trace=trace)
         self.sessions.append(session)
         ended = "killed"
         try:
