@@ -91,6 +91,8 @@ class Channel:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 numbers = array.array("i")
                 numbers.frombytes(raw[: len(raw) - len(raw) % numbers.itemsize])
+                for number in numbers if not _FLAGS else ():
+                    os.set_inheritable(number, False)
                 self._descriptors.extend(numbers)
         if flags & socket.MSG_CTRUNC:
             raise ChannelError("descriptors were lost on the way: this process has too many open, or too many were sent")

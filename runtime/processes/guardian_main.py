@@ -1,7 +1,8 @@
-"""The guardian's process: ``python -I -S guardian_main.py DESCRIPTOR``, where the descriptor is its end of a socket pair with the host.
+"""The guardian's process: ``python -I -S guardian_main.py DESCRIPTOR table|groups``, with its end of a socket pair with the host, and
+what it knows launches by.
 
-It starts in some tens of milliseconds because it loads the standard library and the four small modules beside this one, and nothing
-else of this package.
+It starts in some tens of milliseconds because it loads the standard library and a few small modules beside this one, and nothing else
+of this package.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def main() -> int:
     """Run as a script."""
     from troth.runtime.processes.guarding import guard  # noqa: PLC0415 -- only then is there a package to import it from
 
-    return guard(int(sys.argv[1]))
+    return guard(int(sys.argv[1]), sys.argv[2])
 
 
 if __name__ == "__main__":

@@ -21,11 +21,11 @@ import signal
 import socket
 import sys
 import time
-import traceback
 from typing import Any
 
 from troth.runtime.processes import child, table
 from troth.runtime.processes.channel import Channel, ChannelError, Message
+from troth.runtime.processes.groups import GroupWards
 from troth.runtime.processes.leftovers import Leftovers
 from troth.runtime.processes.wards import KILL_AGAIN_FIRST_S, KILL_AGAIN_LAST_S, Ward, Wards
 
@@ -45,9 +45,9 @@ WAKE_BYTES = 4096
 class Guarding:
     """The one loop."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, wards: Wards) -> None:
         self._channel = channel
-        self._wards = Wards()
+        self._wards = wards
         self._leftovers = Leftovers()
         self._selector = selectors.DefaultSelector()
         self._hears = True
@@ -117,6 +117,8 @@ class Guarding:
             due += [self._kill_at, self._ending_since + OWNER_DEATH_GRACE_S + KILL_LIMIT_S]
         if len(self._wards.live) > 1:
             due.append(self._looked_at + LOOK_S)
+        if any(ward.status is not None for ward in self._wards.live.values()):
+            due.append(self._looked_at + self._wards.poll_s)
         first = min(due, default=math.inf)
         return None if first == math.inf else max(0.0, first - time.monotonic())
 
@@ -129,6 +131,9 @@ class Guarding:
         self._look_again = False
         if some_ended or (len(self._wards.live) > 1 and now >= self._looked_at + LOOK_S):
             self._looked_at = now
+            for ward in list(self._wards.live.values()):
+                if ward.status is not None:
+                    self._hear_start(ward)
             looked = self._wards.look()
             # A zombie hides what it left behind while we looked (Rule 3 of the wards). It is reaped now, so look again.
             self._look_again = some_ended and self._wards.reaped > 0
@@ -160,7 +165,6 @@ class Guarding:
             self._pause_s = min(2 * self._pause_s, KILL_AGAIN_LAST_S)
 
     def _report_end(self, ward: Ward) -> None:
-        self._hear_start(ward)
         self._wards.release(ward)
         if ward.failure is not None:
             step, _, number = ward.failure.partition(" ")
@@ -305,16 +309,20 @@ def complain(line: str) -> None:
         return  # the host is gone, and nobody else listens
 
 
-def guard(descriptor: int) -> int:
-    """Be the guardian of whoever has the other end of this socket; the exit status."""
+def guard(descriptor: int, by: str) -> int:
+    """Be the guardian of whoever has the other end of this socket; the exit status. ``by`` is what launches are known by: ``table``,
+    which is for Linux, or ``groups``."""
     os.set_inheritable(descriptor, False)
     # A host that does not read what we complain of must not be able to hold us.
     os.set_blocking(sys.stderr.fileno(), False)
-    child.prctl(child.PR_SET_CHILD_SUBREAPER, 1)
-    guarding = Guarding(Channel(socket.socket(fileno=descriptor)))
+    if by == "table":
+        child.prctl(child.PR_SET_CHILD_SUBREAPER, 1)
+    guarding = Guarding(Channel(socket.socket(fileno=descriptor)), Wards() if by == "table" else GroupWards())
     try:
         guarding.run()
     except BaseException:
+        import traceback  # noqa: PLC0415 -- it costs some milliseconds to load, and is not needed otherwise
+
         complain(traceback.format_exc())
         guarding.save()
         return 1

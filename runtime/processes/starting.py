@@ -95,7 +95,7 @@ async def start(python: str) -> GuardianProcess:
         with theirs:
             # A session of its own: Ctrl-C in the terminal is the host's to handle. Isolated: no user's module gets in its way.
             process = await trio.lowlevel.open_process(
-                [python, "-I", "-S", str(MAIN), str(theirs.fileno())],
+                [python, "-I", "-S", str(MAIN), str(theirs.fileno()), "table" if table.SEES_PROCESSES else "groups"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

@@ -1,6 +1,6 @@
 """The process table, and signals that reach exactly the process that was looked at.
 
-Only the standard library: the guardian runs without anything else. Linux; elsewhere the table is empty and groups have to do.
+Only the standard library: the guardian runs without anything else. Linux; elsewhere groups have to do (``groups``).
 
 Rule 1.  A number is not a process. A process is its number and its start time, and is signalled through a pidfd whose start time was
          compared after it was opened: numbers are given away again, pidfds are not.
@@ -19,8 +19,19 @@ LAUNCH_VARIABLE = "TROTH_LAUNCH_ID"
 """In the environment of everything that a launch consists of: its launch id."""
 ENVIRONMENT_LIMIT_BYTES = 8 * 1024 * 1024
 
-SEES_PROCESSES = sys.platform == "linux"
-"""Whether there is a process table to look at, with pidfds."""
+
+def _sees_processes() -> bool:
+    if sys.platform != "linux":
+        return False
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError:
+        return False
+    return os.path.exists("/proc/self/stat")
+
+
+SEES_PROCESSES = _sees_processes()
+"""Whether there is a process table to look at, with pidfds: Linux from 5.3 on, with /proc."""
 
 
 class Seen(NamedTuple):
@@ -59,8 +70,6 @@ def look(pid: int) -> Seen | None:
 
 def scan() -> Table:
     """Every process that this one can see."""
-    if not SEES_PROCESSES:
-        return {}
     found: Table = {}
     for name in os.listdir("/proc"):
         if name.isdigit() and (seen := look(int(name))) is not None:

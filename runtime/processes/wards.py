@@ -72,6 +72,8 @@ class Wards:
         self.live: dict[str, Ward] = {}
         self.reaped = 0
         """Zombies that the last look found and reaped."""
+        self.poll_s = math.inf
+        """How often to look for what is left of a launch; without a signal for each end, that is."""
         self._me = os.getpid()
         self._known: dict[tuple[int, int], Ward] = {}
 
@@ -132,9 +134,13 @@ class Wards:
 
     def release(self, ward: Ward) -> None:
         """Reap the leader of a launch of which nothing else is left, and forget the launch."""
-        os.waitpid(ward.pid, 0)
+        self.bury(ward)
         del self.live[ward.launch_id]
         ward.disown()
+
+    def bury(self, ward: Ward) -> None:
+        """Reap the leader."""
+        os.waitpid(ward.pid, 0)
 
     # -- signals -------------------------------------------------------------------------------------------------------
 
@@ -144,7 +150,7 @@ class Wards:
         wards = list(wards)
         for ward in wards:
             if ward.started:
-                _to_group(ward.pid, signal.SIGTERM, signal.SIGCONT)
+                to_group(ward.pid, signal.SIGTERM, signal.SIGCONT)
             else:
                 ward.told = True
         looked = self.look()
@@ -160,7 +166,7 @@ class Wards:
         wards = list(wards)
         for ward in wards:
             if ward.started:
-                _to_group(ward.pid, signal.SIGKILL)
+                to_group(ward.pid, signal.SIGKILL)
             else:
                 os.kill(ward.pid, signal.SIGKILL)
         chosen: set[Ward | None] = {*wards, None} if strays else {*wards}
@@ -191,7 +197,7 @@ def _ended(pid: int) -> Status | None:
     return Status(None, found.si_status)
 
 
-def _to_group(leader: int, *numbers: int) -> None:
+def to_group(leader: int, *numbers: int) -> None:
     """Signal the group of a leader that is not reaped, so the number is certainly its group's."""
     for number in numbers:
         try:

@@ -72,7 +72,7 @@ class SimProcess:
             if self.takes_term:
                 return
         if self._signal is None:
-            self._signal = number
+            self._signal = int(number)
         self.unless_stuck()
 
     def unless_stuck(self) -> None:

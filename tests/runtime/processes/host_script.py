@@ -1,11 +1,12 @@
 """A host to be killed: ``python host_script.py DIRECTORY PART...`` starts a launch for each part, says ``host PID`` and waits.
 
-With ``thread`` as the first part all this happens in another thread; with ``forked`` the host has a forked child that outlives it, with a
-copy of whatever is not closed in it.
+With ``thread`` as the first part all this happens in another thread. With ``forked`` the host has a forked child that outlives it; with
+``leaky`` it was forked in C, so that it has copies of everything.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
@@ -33,8 +34,8 @@ def pipes_and_sockets() -> set[str]:
     return {link for link in links if link.startswith(("pipe:", "socket:"))}
 
 
-def fork_a_child(directory: Path, before: set[str]) -> None:
-    if os.fork() == 0:
+def fork_a_child(directory: Path, before: set[str], behind_pythons_back: bool) -> None:
+    if (ctypes.CDLL(None).fork() if behind_pythons_back else os.fork()) == 0:
         kept = pipes_and_sockets() - before
         say(directory, "leaky" if kept else "forked")
         time.sleep(1000)
@@ -43,7 +44,7 @@ def fork_a_child(directory: Path, before: set[str]) -> None:
 
 async def main(directory: Path, parts: list[str]) -> None:
     mark = os.environ["TROTH_TEST_MARK"]
-    forks, parts = "forked" in parts, [part for part in parts if part != "forked"]
+    forks, parts = {"forked", "leaky"} & set(parts), [part for part in parts if part not in ("forked", "leaky")]
     kept = directory / "kept"
     bound = socket.socket(socket.AF_UNIX)
     before = pipes_and_sockets()
@@ -58,7 +59,7 @@ async def main(directory: Path, parts: list[str]) -> None:
             command = [sys.executable, "-I", "-S", str(PLAY), str(directory / "r"), *part.split("-")]
             await guardian.spawn(Launch(f"{mark[:8]}.{number}", part, command, dict(os.environ), directory))
         if forks:
-            fork_a_child(directory, before)
+            fork_a_child(directory, before, "leaky" in forks)
         say(directory, "host")
         await trio.sleep_forever()
 

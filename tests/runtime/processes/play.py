@@ -138,6 +138,11 @@ def main() -> None:  # noqa: C901, PLR0912
             os.setsid()
             hop()
         sleep()
+    elif part == "host":
+        # A trainer that is a host itself.
+        os.environ.pop("TROTH_LAUNCH_ID")
+        script = os.path.join(os.path.dirname(HERE), "host_script.py")
+        os.execve(sys.executable, [sys.executable, script, os.path.dirname(sys.argv[1]), *arguments], dict(os.environ))
     elif part == "owner":
         watch_owner()
     else:

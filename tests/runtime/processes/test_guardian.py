@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,39 @@ async def test_twenty_launches_at_once_end_each_with_its_own_status(tmp_path: Pa
         expected = {Exited(launch.launch_id, ExitStatus(code=number)) for number, launch in enumerate(launches)}
         assert set(found) == expected
         assert not alive(g.mark), described(alive(g.mark))
+
+
+async def test_a_trainer_that_is_a_host_itself_is_ended_with_its_guardian_and_its_trainers(tmp_path: Path) -> None:
+    """And a launch beside it is not, though all of them carry markers."""
+    async with guarded(tmp_path) as g:
+        spared = await g.spawn("daemon", "stay")
+        said = await g.reports.these("ready", "daemon")
+        nested = g.launch("host", "stubborn", "daemon-stubborn-stay")
+        nested = evolve(nested, environment={**nested.environment, "PYTHONPATH": os.pathsep.join(sys.path)})
+        await g.guardian.spawn(nested)
+        inner = await g.reports.these("host", "ready", "ready", "daemon")
+        assert len(alive(g.mark)) == 7, described(alive(g.mark))
+
+        g.guardian.signal(nested.launch_id, ProcessSignal.KILL)
+        await g.exited(nested)
+        assert not any(process.lives for processes in inner.values() for process in processes)
+        assert alive(g.mark) == sorted(process.pid for processes in said.values() for process in processes)
+        g.guardian.signal(spared.launch_id, ProcessSignal.KILL)
+        await g.exited(spared)
+
+
+async def test_so_many_ends_can_wait_to_be_taken_and_no_more_launches_are_started_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("troth.runtime.processes.guardian.EVENTS_LIMIT", 2)
+    async with guarded(tmp_path) as g:
+        first = await g.spawn("exit", "0")
+        await g.spawn("sleep")
+        await g.reports.next("ready")
+        with pytest.raises(SpawnFailed, match="2 launches live already, or their ends were not taken"):
+            await g.spawn("sleep")
+        await g.exited(first)
+        await g.spawn("sleep")
 
 
 async def test_a_trainer_has_a_session_of_its_own_and_nothing_of_the_guardian(tmp_path: Path) -> None:

@@ -84,6 +84,20 @@ async def test_a_launch_that_was_not_answered_for_fails(tmp_path: Path) -> None:
         assert await lost(g) == []
 
 
+async def test_a_fault_of_the_guardian_leaves_nothing_behind_and_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").touch()
+    async with guarded(tmp_path) as g:
+        launches = [await g.spawn("stubborn"), await g.spawn("daemon", "stay", "stubborn")]
+        await g.reports.these("ready", "ready", "daemon")
+        g.guardian.register(tmp_path / "file")
+        assert g.guardian._process is not None
+        g.guardian._process.channel.put({"do": "signal"})
+
+        assert sorted(await lost(g)) == sorted(launch.launch_id for launch in launches)
+    assert "KeyError: 'id'" in caplog.text
+    assert not (tmp_path / "file").exists()
+
+
 async def test_registered_paths_are_removed_by_the_host_then(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "file").touch()

@@ -106,11 +106,12 @@ async def test_a_trainer_hears_that_its_owner_is_gone(tmp_path: Path) -> None:
         assert await host.all_gone() < GONE_WITHIN_S
 
 
-async def test_a_forked_child_of_the_host_does_not_keep_its_trainers_alive(tmp_path: Path) -> None:
-    """multiprocessing, for one, leaves such children behind when its parent is killed. They are nobody's trainers, so they live on; and
-    they have nothing of the guardian's (they would say that they are ``leaky``)."""
-    async with hosting(tmp_path, ["sleep", "forked"], ["ready", "forked"]) as host:
-        [child] = host.said.pop("forked")
+@pytest.mark.parametrize("how", ["forked", "leaky"])
+async def test_a_forked_child_of_the_host_does_not_keep_its_trainers_alive(tmp_path: Path, how: str) -> None:
+    """multiprocessing, for one, leaves such children behind when its parent is killed. They are nobody's trainers, so they live on. Of
+    the guardian they have nothing; and if they have its socket after all, as when C forked them, the host's pidfd tells its end."""
+    async with hosting(tmp_path, ["sleep", how], ["ready", how]) as host:
+        [child] = host.said.pop(how)
         host.process.send_signal(signal.SIGKILL)
         with trio.fail_after(LIMIT_S):
             await host.guardian.gone()
