@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import trio
 from attrs import define, evolve, field
+from trio.testing import MockClock
 
 from troth.runtime.backend import ExternalProcess
 from troth.runtime.errors import SessionError
@@ -91,6 +92,11 @@ async def staged(faults: Faults | None = None) -> AsyncIterator[Stage]:
     async with stage.processes:
         yield stage
     assert not stage.processes.snapshot()
+
+
+def run(main: Callable[[], Awaitable[Any]]) -> None:
+    """Run in virtual time."""
+    trio.run(main, clock=MockClock(autojump_threshold=0))
 
 
 def other_identity(bootstrap: Bootstrap) -> Bootstrap:

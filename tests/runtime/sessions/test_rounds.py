@@ -9,20 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
-from trio.testing import MockClock
 
-from tests.runtime.sessions.stage import Stage, staged
+from tests.runtime.sessions.stage import Stage, run, staged
 from troth.runtime.backend import ExternalProcess
 from troth.runtime.errors import Misuse
 from troth.runtime.sim.faults import DOWN, UP, Cut, Delay, Direction, Drop, Duplicate, Faults, FrameFault
 from troth.runtime.wire.kinds import KINDS, Role
 
 BIG = {"w": np.arange(200_000, dtype=">f4"), "shape": np.array(3.0), "name": "x"}
-
-
-def run(main: Any, *arguments: Any) -> None:
-    """Run in virtual time."""
-    trio.run(main, *arguments, clock=MockClock(autojump_threshold=0))
 
 
 async def rounds(trainer: ExternalProcess, stage: Stage, number: int) -> None:
