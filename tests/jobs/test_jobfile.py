@@ -338,3 +338,17 @@ def test_traces_get_a_directory_of_their_own(home: Path) -> None:
         claim_directory(home)
     with pytest.raises(BadField, match=r"^trace: .* cannot be used as a directory"):
         claim_directory(home / "train.py")
+
+
+def test_the_page_has_every_key_with_its_default() -> None:
+    """One row each, under the heading of its table."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "job-toml.md").read_text(encoding="utf-8")
+    tables = {part.partition("]")[0]: part for part in page.split("\n## `[")[1:]}
+    for key in (*FIELDS, *LIMITS):
+        table, _, name = key.partition(".")
+        assert f"\n| `{name}` | " in tables[table], key
+    defaults = Limits()
+    for key, limit in LIMITS.items():
+        table, _, name = key.partition(".")
+        value = getattr(defaults, limit)
+        assert f"\n| `{name}` | {'no limit' if value is None else f'{value:g}'} | " in tables[table], key

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -197,3 +198,16 @@ def test_a_second_interrupt_leaves_nobody_behind(home: Path) -> None:
     assert process.returncode == 130
     _, alive = psutil.wait_procs(family, timeout=30)
     assert not [one for one in alive if one.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_the_job_of_the_how_to_guide_runs(home: Path) -> None:
+    """The two files of the page, as they stand there."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "run-a-job.md").read_text(encoding="utf-8")
+    for name, body in re.findall(r"^```(?:py|toml)\n# (\S+)\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL):
+        (home / name).write_text(body)
+    code, data, err = run("job.toml")
+
+    assert (code, err, data["job"], data["trainers"]) == (0, "", "regression", 3)
+    assert data["accepted"] == 16
+    assert data["accuracy"] == sorted(data["accuracy"])
+    assert data["accuracy"][-1] > 0.9

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from troth.runtime.errors import TrothError
 
-class JobError(Exception):
+
+class JobError(TrothError):
     """Base of everything that this package raises on purpose."""
 
 
