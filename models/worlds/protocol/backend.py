@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from troth.models.closing import Asked, Give
 from troth.spec import messages as m
-from troth.spec.core import CallCancelled, Called, Received, Resolve
+from troth.spec.core import CallCancelled, Called, Message, Received, Resolve
 
 # -- the hosts: small step functions, all in one party -----------------------------------------------------------------
 
@@ -59,7 +59,7 @@ def _with(hosts: Hosts, launch: int, session: Session) -> Hosts:
     return evolve(hosts, each=tuple(session if n == launch else old for n, old in enumerate(hosts.each, 1)))
 
 
-def _ordered(session: Session, message: m.Message) -> tuple[Session, bool]:
+def _ordered(session: Session, message: Message) -> tuple[Session, bool]:
     """The session after an order, and whether the order was one that it can take."""
     match message:
         case m.StartSession():
@@ -115,15 +115,15 @@ def _dropped(session: Session) -> Session | None:
     return Session() if session.at == "busy" else None
 
 
-def _task(outcome: m.TaskOutcome) -> Callable[[int], tuple[m.Message, ...]]:
+def _task(outcome: m.TaskOutcome) -> Callable[[int], tuple[Message, ...]]:
     return lambda launch: (m.TaskEnded(launch=launch, outcome=outcome),)
 
 
-def _over(launch: int) -> m.Message:
+def _over(launch: int) -> Message:
     return m.SessionEnded(launch=launch, verdict=m.Verdict.ENDED, stuck=False)
 
 
-HAPPENS: Mapping[str, tuple[Callable[[Session], Session | None], Callable[[int], tuple[m.Message, ...]]]] = {
+HAPPENS: Mapping[str, tuple[Callable[[Session], Session | None], Callable[[int], tuple[Message, ...]]]] = {
     "is ready": (_started, lambda launch: (m.SessionStarted(launch=launch),)),
     "has a result": (_result, _task(m.TaskOutcome.RESULT)),
     "has no result": (_no_result, _task(m.TaskOutcome.TIMEOUT)),
@@ -157,7 +157,7 @@ def callers_step(callers: Callers, event: Any) -> Any:
     match event:
         case Asked(effect=Resolve() as done):
             left = tuple(call for call in callers.waiting if call != done.call)
-            told = {call: how for call, how in callers.last if call != done.call} | {done.call: done.outcome}
+            told: dict[str, Any] = {call: how for call, how in callers.last if call != done.call} | {done.call: done.outcome}
             wrong = done.call not in callers.waiting or done.number != NUMBERS[done.call]
             return evolve(callers, waiting=left, last=tuple(sorted(told.items())), fault=callers.fault or wrong), ()
         case Called(call="give up", payload=call):
