@@ -106,7 +106,7 @@ def test_the_text_of_a_model_does_not_spill_its_arrays() -> None:
 
 def test_a_difference_leaves_both_models_alone() -> None:
     new = FLModel(params={"w": np.array([3.0]), "l": [np.array([1]), 2], "new": 1}, metrics={"a": 1}, current_round=2)
-    old = {"w": np.array([1.0]), "l": [np.array([1]), 1], "old": 1}
+    old: dict[str, Any] = {"w": np.array([1.0]), "l": [np.array([1]), 1], "old": 1}
     found = difference(new, old)
 
     assert found.params_type is ParamsType.DIFF
@@ -131,7 +131,7 @@ def test_models_without_a_difference_say_why(new: Any, old: Any, said: str) -> N
 
 
 def test_what_is_remembered_is_out_of_reach_of_training_in_place() -> None:
-    weights = {"w": np.asfortranarray(np.zeros((2, 2))), "l": [np.zeros(1)], "n": 1}
+    weights: dict[str, Any] = {"w": np.asfortranarray(np.zeros((2, 2))), "l": [np.zeros(1)], "n": 1}
     kept = remember(weights)
     weights["w"] += 1
     weights["l"][0] += 1

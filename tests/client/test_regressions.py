@@ -26,8 +26,10 @@ from troth.client import loop as loops
 from troth.client import process as processes
 from troth.client import session as sessions
 from troth.client.context import Context
+from troth.client.difference import difference
 from troth.client.process import Process
 from troth.client.session import Held, Session
+from troth.client.settings import read
 from troth.runtime.errors import JoinFailed, Misuse, ResultUndelivered, SessionClosed
 from troth.spec.messages import Verdict
 
@@ -166,7 +168,7 @@ def keep_what_failed(patch: pytest.MonkeyPatch) -> None:
 
 
 def keep_what_was_resolved(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(processes, "read", functools.cache(processes.read))
+    patch.setattr(processes, "read", functools.cache(read))
 
 
 def check_init_after_shutdown_joins_anew(host: MadeHost, _path: Path) -> None:
@@ -293,10 +295,9 @@ def check_a_difference_leaves_the_model_alone(host: MadeHost, path: Path) -> Non
 
 
 def rewrite_the_model(patch: pytest.MonkeyPatch) -> None:
-    original = sessions.difference
 
     def rewriting(model: flare.FLModel, old: Any) -> flare.FLModel:
-        found = original(model, old)
+        found = difference(model, old)
         for field in attrs.fields(flare.FLModel):
             setattr(model, field.name, getattr(found, field.name))
         return model
