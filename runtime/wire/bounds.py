@@ -23,6 +23,8 @@ REFUSALS_PERIOD_S = 10.0
 WRITE_STALL_S = 15.0
 """No byte of what is written was taken for this long: the connection is closed. Below ``transfer_stall_s`` and ``lease_timeout_s``, so
 that a link that is stuck is dialled anew while the session lives."""
+LAST_WORDS_S = 1.0
+"""How long a connection is still read on which nothing can be written any more."""
 READ_BYTES = 64 * 1024
 """The buffer that a connection reads into. A longer frame gets a larger one, while it comes in."""
 DIRECT_BYTES = 16 * 1024

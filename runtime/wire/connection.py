@@ -12,12 +12,14 @@ Rule 4.  Frames leave and arrive in order. ``on_frame`` is called synchronously,
 Rule 5.  The bytes of a chunk go from the stream to where they belong, and are not looked at. They share the connection with small frames,
          which never wait for more than one chunk.
 Rule 6.  Whoever waits on a connection is woken by its end.
+Rule 7.  The other side's last words count: a write that fails because it has closed does not keep what it said before from being read.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 import trio
@@ -73,7 +75,10 @@ class Connection:
         self._turn = trio.Lock()
         """Held by whoever writes and may have to wait in the middle of a frame."""
         self._wake = trio.Event()
-        self._closing = False
+        self._mute: str | None = None
+        """Why nothing can be sent any more; ``None`` while it can."""
+        self._unheard = False
+        """Whether that is because the other side takes nothing any more. It may have said something before that."""
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
@@ -85,7 +90,7 @@ class Connection:
     def close(self, why: str = "closed by this side") -> None:
         """Close at once; what is queued is lost. May be called again."""
         if self.why is None:
-            self.why = why
+            self.why = self._mute = why
             self._queue.clear()
             self._waiting.clear()
             self._stream.close()
@@ -93,18 +98,20 @@ class Connection:
 
     def close_when_sent(self) -> None:
         """Close after what was already sent. Nothing can be sent any more, and ``run`` must be running if something is queued."""
-        self._closing = True
-        if not self._queue and not self._turn.locked():
+        if self._unheard or (not self._queue and not self._turn.locked()):
             self.close()
-        self._wake.set()
+        if self._mute is None:
+            self._mute = "closed by this side"
+            self._wake.set()
 
-    def _broken(self, error: LinkDown) -> LinkDown:
-        self.close(str(error))
+    def _went_deaf(self, error: LinkDown) -> LinkDown:
+        """The other side takes nothing any more: it has closed, or is gone. What it said before that can still be read."""
+        if self.why is None:
+            self._mute, self._unheard = str(error), True
+            self._queue.clear()
+            self._waiting.clear()
+            self._wake.set()
         return error
-
-    def _open_or_raise(self) -> None:
-        if self.why is not None or self._closing:
-            raise LinkDown(f"the connection is closed: {self.why or 'closed by this side'}")
 
     # -- sending -------------------------------------------------------------------------------------------------------
 
@@ -113,14 +120,14 @@ class Connection:
 
         Raises ``LinkDown`` if the connection is closed, breaks, or is closed because too much waits.
         """
-        if self.why is not None or self._closing:
-            self._open_or_raise()
+        if self._mute is not None:
+            raise LinkDown(f"the connection is closed: {self._mute}")
         if self._queue or self._turn.locked():
             return self._queued(frame, code)
         try:
             taken = self._stream.send_nowait(frame)
         except LinkDown as error:
-            raise self._broken(error) from None
+            raise self._went_deaf(error) from None
         if taken < len(frame):
             self._put(frame if taken == 0 else memoryview(frame)[taken:], code, begun=taken > 0)
         return True
@@ -155,26 +162,27 @@ class Connection:
         be completed and the connection is closed.
         """
         async with self._turn:
-            if self.why is not None or self._closing:
-                self._open_or_raise()
+            if self._mute is not None:
+                raise LinkDown(f"the connection is closed: {self._mute}")
             await self._flush()
             for piece in _pieces(head, views):
                 await self._write(piece)
         # What was queued meanwhile is the writer's, and so is the end if one was asked for.
-        if self._queue or self._closing:
+        if self._queue or self._mute is not None:
             self._wake.set()
 
     async def _write_queued(self) -> None:
-        while self.why is None:
+        while True:
             await self._wake.wait()
             self._wake = trio.Event()
             async with self._turn:
-                try:
+                with suppress(LinkDown):
                     await self._flush()
-                except LinkDown:
-                    return
-                if self._closing:
-                    self.close()
+            if self._mute is not None:
+                break
+        if self._unheard:
+            await trio.sleep(bounds.LAST_WORDS_S)
+        self.close(self._mute)
 
     async def _flush(self) -> None:
         """Write what is queued. Only by whoever has the turn."""
@@ -202,9 +210,10 @@ class Connection:
                     await self._stream.send_all(piece)
                 done += len(piece)
         except trio.TooSlowError:
-            raise self._broken(LinkDown(f"the other side took no bytes for {bounds.WRITE_STALL_S:g} s")) from None
+            self.close(f"the other side took no bytes for {bounds.WRITE_STALL_S:g} s")
+            raise LinkDown(str(self.why)) from None
         except LinkDown as error:
-            raise self._broken(error) from None
+            raise self._went_deaf(error) from None
         except BaseException:
             self.close("cancelled in the middle of a frame")
             raise

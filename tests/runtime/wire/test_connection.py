@@ -9,7 +9,7 @@ import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.runtime.wire.examples import HEARTBEAT, MESSAGE_KINDS, frame_of, heartbeat, status
 from tests.runtime.wire.pairs import End, authenticated, pair
@@ -271,9 +271,37 @@ async def test_a_send_on_a_broken_stream_says_so_at_once() -> None:
     async with pair(run=False) as both:
         both.acceptor.connection.close()
 
-        with pytest.raises(LinkDown, match="nobody reads"):
+        for _ in range(2):
+            with pytest.raises(LinkDown, match="nobody reads"):
+                both.dialler.connection.send_nowait(*heartbeat())
+        await both.dialler.over.wait()
+
+
+async def test_the_last_words_of_the_other_side_are_heard_although_nothing_can_be_said_to_it() -> None:
+    async with pair(run=False) as both:
+        both.acceptor.connection.send_nowait(*status(1))
+        both.acceptor.connection.send_nowait(*status(2))
+        both.acceptor.connection.close()
+        with pytest.raises(LinkDown):
             both.dialler.connection.send_nowait(*heartbeat())
-        assert both.dialler.connection.closed
+        await both.dialler.over.wait()
+
+    assert seqs(both.dialler.frames) == [1, 2]
+    assert both.dialler.connection.why == "the other side closed it"
+
+
+async def test_a_side_that_takes_nothing_and_does_not_close_is_given_up_soon(autojump_clock: MockClock) -> None:
+    async with pair(run=False) as both:
+        both.network.connections[0].up.deaf = True
+        with pytest.raises(LinkDown):
+            both.dialler.connection.send_nowait(*heartbeat())
+        both.acceptor.connection.send_nowait(*status(1))
+        started = trio.current_time()
+        await both.dialler.over.wait()
+
+        assert trio.current_time() - started == bounds.LAST_WORDS_S
+        assert seqs(both.dialler.frames) == [1]
+        assert both.dialler.connection.why == "the connection broke: nobody reads"
 
 
 async def test_close_when_sent_lets_what_was_sent_out_and_takes_no_more() -> None:
