@@ -122,7 +122,7 @@ def chosen(watches: Iterable[Watch], ids: Iterable[str]) -> tuple[Watch, ...]:
 def session(world: World, deal: Deal, ids: Iterable[str], host_too: Iterable[Watch] = ()) -> Session:
     """Build the world of ``deal``, with what the properties ``ids`` need to watch, and what else is to be watched of the host."""
     ids = tuple(ids)
-    common = {"limits": deal.limits, "launched": deal.launched, "fail_unresponsive": deal.fail_unresponsive}
+    common: dict[str, Any] = {"limits": deal.limits, "launched": deal.launched, "fail_unresponsive": deal.fail_unresponsive}
     trainer_config = TrainerConfig(one_shot=deal.one_shot, **common)
     host_configs = [HostConfig(receives=deal.host_receives, instance=life, **common) for life in range(1 + deal.host_restarts)]
     trainer_core = Watched(TRAINER, [trainer_config], chosen(trainer_watches(deal.epochs, deal.tasks), ids), deal.without)
