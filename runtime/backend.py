@@ -24,7 +24,7 @@ from troth.runtime.driver import Driver
 from troth.runtime.errors import Misuse, RuntimeFault
 from troth.runtime.host import HostSession
 from troth.runtime.outcomes import EXECUTE, START, failure
-from troth.runtime.payloads import encode
+from troth.runtime.payloads import encode_aside
 from troth.runtime.ports import Exited, ExitStatus, Files, GuardianLost, Listener, Network, Processes
 from troth.runtime.processes.bootstrap import TaskNames
 from troth.runtime.processes.guardian import Guardian
@@ -80,6 +80,10 @@ class TrainerStatus:
     exit: ExitStatus | None
 
 
+def _settled(command: Sequence[str]) -> Sequence[str]:
+    return tuple(command)
+
+
 def _ignore_log(_name: str, _record: LogBeside) -> None:
     """Nobody listens to what trainers log."""
 
@@ -108,7 +112,7 @@ class ExternalProcess:
     {'w': 2.0} 1
     '''
 
-    command: Sequence[str] = field(converter=tuple)
+    command: Sequence[str] = field(converter=_settled)
     name: str = field(default="trainer", kw_only=True)
     job_id: str = field(default="job", kw_only=True)
     site_name: str = field(default="site", kw_only=True)
@@ -190,7 +194,7 @@ class ExternalProcess:
         ``TrainerLost``, ``ResultLost``, ``SessionAborted``, ``SessionClosed``.
         """
         began = trio.current_time()
-        order = Order(task_id or uuid.uuid4().hex, name, encode(payload))
+        order = Order(task_id or uuid.uuid4().hex, name, await encode_aside(payload))
         before, self._order = self._order, order
         try:
             found = await self._calls.call("execute", m.ExecuteArguments(receivers=1, inline=order.payload.inline))
