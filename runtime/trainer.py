@@ -20,7 +20,7 @@ from troth.runtime.downloads import Carried, Downloads
 from troth.runtime.driver import Driver
 from troth.runtime.errors import ChallengeFailed, FrameError, LinkDown, RuntimeFault
 from troth.runtime.outcomes import check_init, check_receive, check_send
-from troth.runtime.payloads import DataLink, Payload, encode
+from troth.runtime.payloads import DataLink, Payload, encode_aside
 from troth.runtime.ports import Network
 from troth.runtime.processes.bootstrap import Bootstrap
 from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, session_epoch
@@ -170,14 +170,13 @@ class TrainerSession:
         """Send the result of the task that was taken last; returns when all its receivers hold it and the host has noted that. Raises
         ``PayloadRefused`` before anything is sent, ``ResultRejected``, ``ResultConflict``, ``ResultUndelivered``, ``CallCancelled``,
         ``SessionAborted``, ``SessionLost``, ``SessionClosed``."""
-        payload = encode(tree)
-        arguments = self._note_result(payload)
+        seq = self.current.seq if self.current else 0
+        arguments = self._note_result(seq, await encode_aside(tree))
         found = await self._calls.call("send", arguments)
         self._prune_results()
         check_send(found)
 
-    def _note_result(self, payload: Payload) -> m.SendArguments:
-        seq = self.current.seq if self.current else 0
+    def _note_result(self, seq: int, payload: Payload) -> m.SendArguments:
         first = self._digests.setdefault(seq, payload.digest)
         known = self._results.get(seq)
         if payload.digest == first and known is None:
