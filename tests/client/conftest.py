@@ -12,7 +12,7 @@ from tests.client.doubles import MadeHost, make_bootstrap
 from troth.client import process as processes
 from troth.client import session
 
-HANGS_S = 40
+HANGS_S = 120
 """A test that takes that long hangs; where, is then printed."""
 
 

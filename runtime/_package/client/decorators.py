@@ -23,9 +23,15 @@ SINGLE_METRIC = "metric"
 
 
 @overload
-def train(function: Callable[P, FLModel], /) -> Callable[..., FLModel]: ...
+def train(function: Callable[P, FLModel], /) -> Callable[..., FLModel]:
+    """As ``@train``."""
+
+
 @overload
-def train(*, ctx: Context | None = None) -> Callable[[Callable[P, FLModel]], Callable[..., FLModel]]: ...
+def train(*, ctx: Context | None = None) -> Callable[[Callable[P, FLModel]], Callable[..., FLModel]]:
+    """As ``@train(ctx=...)``."""
+
+
 def train(function: Callable[..., FLModel] | None = None, /, *, ctx: Context | None = None) -> Callable[..., Any]:
     """Receive a model, hand it to the function as its first argument, and send what it returns.
 
@@ -38,7 +44,8 @@ def train(function: Callable[..., FLModel] | None = None, /, *, ctx: Context | N
         @functools.wraps(wrapped)
         def call(**arguments: Any) -> FLModel:
             context = process().the(ctx)
-            made = wrapped(**{**arguments, _first_of(wrapped): _received(context)})
+            arguments.pop(_first_of(wrapped), None)
+            made = wrapped(_received(context), **arguments)
             if not isinstance(made, FLModel):
                 raise TypeError(f"{wrapped.__name__}(): must return an FLModel to be sent, returned {type(made).__name__}")
             metrics = {**context.pending_metrics, **(made.metrics or {})}
@@ -52,9 +59,15 @@ def train(function: Callable[..., FLModel] | None = None, /, *, ctx: Context | N
 
 
 @overload
-def evaluate(function: Callable[P, R], /) -> Callable[..., R]: ...
+def evaluate(function: Callable[P, R], /) -> Callable[..., R]:
+    """As ``@evaluate``."""
+
+
 @overload
-def evaluate(*, ctx: Context | None = None) -> Callable[[Callable[P, R]], Callable[..., R]]: ...
+def evaluate(*, ctx: Context | None = None) -> Callable[[Callable[P, R]], Callable[..., R]]:
+    """As ``@evaluate(ctx=...)``."""
+
+
 def evaluate(function: Callable[..., Any] | None = None, /, *, ctx: Context | None = None) -> Callable[..., Any]:
     """Receive a model, hand it to the function as its first argument, and keep the metrics that it returns for the next ``train``.
 
@@ -66,7 +79,8 @@ def evaluate(function: Callable[..., Any] | None = None, /, *, ctx: Context | No
         @functools.wraps(wrapped)
         def call(**arguments: Any) -> Any:
             context = process().the(ctx)
-            made = wrapped(**{**arguments, _first_of(wrapped): _received(context)})
+            arguments.pop(_first_of(wrapped), None)
+            made = wrapped(_received(context), **arguments)
             found = {SINGLE_METRIC: made} if is_number(plain(made)) else made
             if not isinstance(found, dict):
                 raise TypeError(f"{wrapped.__name__}(): must return metrics, a dict of numbers or a number, returned {type(made).__name__}")
