@@ -104,5 +104,10 @@ RESULTS = (
         statement="a download stands still no longer than its stalls, and pauses no longer than its pause",
         why="a receiver that stops trying holds up the round",
     ),
+    Property(
+        id="P96", parties=(TRAINER, HOST), source="18, 21, D7, R10",
+        statement="send() says rejected only of a result that the host has not accepted",
+        why="a result that the host has must not be computed again",
+    ),
 )
 # fmt: on

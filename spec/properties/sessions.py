@@ -128,5 +128,15 @@ SESSIONS = (
         statement="what is said of something that is under way is taken in, and what is said of anything else changes nothing",
         why="a peer that is not heard waits, and one that is heard too late rewrites",
     ),
+    Property(
+        id="P95", parties=(TRAINER,), source="4, D4, R30",
+        statement="a trainer that is ready takes the newer session that its host opens, and refuses an older one only for now",
+        why="a host that lost a session must be able to get its trainer back",
+    ),
+    Property(
+        id="P98", parties=(TRAINER, HOST), source="D20, I5, I6",
+        statement="losing the link ends nothing: only the lease, an order or the process's end does",
+        why="a cable that was pulled for a second must not cost a day of training",
+    ),
 )
 # fmt: on

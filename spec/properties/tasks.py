@@ -113,5 +113,10 @@ TASKS = (
         statement="a task whose payload did not come may come again, as long as nothing newer came and nobody gave it up",
         why="one lost transfer must not cost the round",
     ),
+    Property(
+        id="P97", parties=(HOST,), source="14, D11",
+        statement="a task that was offered and is given up is cancelled in the same step, and every later offer fences it",
+        why="what nobody waits for any more must not be run",
+    ),
 )
 # fmt: on

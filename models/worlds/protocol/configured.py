@@ -10,7 +10,7 @@ from troth.models.worlds.protocol.session import Deal, session
 ALWAYS = (
     "P01", "P02", "P03", "P04", "P07", "P08", "P09", "P10", "P11", "P12", "P13", "P14", "P15", "P16", "P17", "P18", "P21", "P23", "P24",
     "P25", "P27", "P28", "P31", "P34", "P35", "P36", "P38", "P40", "P41", "P42", "P44", "P47", "P53", "P56", "P57", "P58", "P73", "P76",
-    "P77",
+    "P77", "P95", "P96", "P97", "P98",
 )  # fmt: skip
 """What is claimed of every session."""
 

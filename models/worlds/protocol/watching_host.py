@@ -9,6 +9,7 @@ from troth.models.worlds.protocol.watching_trainer import (
     BROKEN,
     epoch_of,
     expired_wrongly,
+    lost_with_the_link,
     of_session,
     remembers,
     steered_by_others,
@@ -132,6 +133,14 @@ def beat_unanswered(seen: Seen) -> bool:
     return isinstance(seen.message, m.Heartbeat) and of_session(seen) and seen.before.session.state in LIVE and not seen.sent(m.Heartbeat)
 
 
+def given_up_quietly(seen: Seen) -> bool:
+    """P97: told that the task came to nothing, and no CANCEL_TASK; or an offer that fences less than everything before it."""
+    lost = (m.TaskOutcome.UNDELIVERED, m.TaskOutcome.TIMEOUT, m.TaskOutcome.CANCELLED)
+    given_up = any(said.outcome in lost for said in seen.sent(m.TaskEnded))
+    cancelled = any(said.seq == seen.before.delivery.data.seq for said in seen.sent(m.CancelTask))
+    return (given_up and not cancelled) or any(offer.floor != offer.seq for offer in seen.sent(m.TaskReady))
+
+
 # -- memories ----------------------------------------------------------------------------------------------------------
 
 
@@ -242,6 +251,7 @@ def host_watches(epochs: int, tasks: int) -> tuple[Watch, ...]:
         "P11": verdict_rewritten, "P14": expired_wrongly, "P18": steered_by_others, "P24": touched_another, "P26": failed_by_a_stranger,
         "P27": given_out_wrongly, "P28": accepted_late, "P32": replaced, "P34": denied, "P36": moved_back, "P38": lost_wrongly,
         "P53": left_waiting, "P57": twice_is_more, "P58": stirred, "P69": left_running, "P75": beat_unanswered,
+        "P97": given_up_quietly, "P98": lost_with_the_link,
     }  # fmt: skip
     return (
         *(never(id_, wrong) for id_, wrong in steps.items()),

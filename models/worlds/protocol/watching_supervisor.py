@@ -31,7 +31,10 @@ def _begins_late(step: Seen) -> bool:
 
 
 def _ends_others(step: Seen) -> bool:
-    """A session is told to end though neither the run ends nor is it the one whose task came to nothing or was given up."""
+    """A session is told to end though neither the run ends nor is it the one whose task came to nothing or was given up; or the end
+    of the run begins with force."""
+    if isinstance(step.event, Called) and step.event.call == "finalize":
+        return bool(step.sent(m.AbortSession))
     told = {message.launch for message in step.sent(m.CloseSession, m.AbortSession)}
     ending = isinstance(step.event, TimerFired) or (isinstance(step.event, Called) and step.event.call in ("abort", "finalize"))
     return not ending and bool(told - {step.before.gate.data.launch})

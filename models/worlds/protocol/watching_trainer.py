@@ -95,6 +95,11 @@ def steered_by_others(seen: Seen) -> bool:
     return foreign and not (seen.same(seen.before, seen.after) and seen.effects == ())
 
 
+def lost_with_the_link(seen: Seen) -> bool:
+    """P98: the link was lost, and a machine moved."""
+    return isinstance(seen.event, c.LinkLost) and not seen.same(seen.before, seen.after)
+
+
 def bound_late(seen: Seen) -> bool:
     """P25: another epoch after the end began."""
     ending = seen.before.session.state in (S.DRAINING, *OVER)
@@ -196,6 +201,18 @@ def cached_first(seen: Seen) -> bool:
     return asked and waits is not None and told != [waits]
 
 
+def kept_the_old(seen: Seen) -> bool:
+    """P95: ready, and a session that was opened anew was neither taken nor refused for now only."""
+    said, own = seen.message, seen.before.session
+    if not isinstance(said, m.SessionOpen) or said.resume or own.state is not S.READY or seen.before.config.launched:
+        return False
+    if (said.epoch, said.instance) == (own.data.epoch, own.data.instance):
+        return False
+    if said.epoch > own.data.epoch:
+        return bool(seen.after.session.data.epoch != said.epoch)
+    return not any(answer.retry for answer in seen.sent(m.SessionRejected))
+
+
 # -- memories ----------------------------------------------------------------------------------------------------------
 
 
@@ -247,6 +264,12 @@ def told(memory: Any, seen: Seen) -> Any:
     return tuple(sorted({*memory, *fresh}))
 
 
+def refused(memory: Any, seen: Seen) -> Any:
+    """P96: of which results send() said that the host will not take them, as (epoch, sequence)."""
+    epoch = seen.before.session.data.epoch
+    return tuple(sorted({*memory, *((epoch, e.value) for e in seen.resolved("send") if e.outcome is m.Outcome.REJECTED)}))
+
+
 def consistent(memory: Any, seen: Seen) -> Any:
     """P33: what send() said last of each result that is remembered, as (epoch, sequence, taken or not)."""
     if memory == BROKEN:
@@ -272,15 +295,22 @@ def told_of(epoch: int, seq: int) -> str:
     return f"told {epoch}/{seq}"
 
 
+def refused_of(epoch: int, seq: int) -> str:
+    """The observation that send() said that the host will not take this result."""
+    return f"refused {epoch}/{seq}"
+
+
 def trainer_watches(epochs: int, tasks: int) -> tuple[Watch, ...]:
     """Every watch of a trainer; ``epochs`` and ``tasks`` are as many as a world has."""
     names = {told_of(e, s): (lambda memory, one=(e, s): one in memory) for e in range(1, epochs + 1) for s in range(1, tasks + 1)}
+    rejected = {refused_of(e, s): (lambda memory, one=(e, s): one in memory) for e in range(1, epochs + 1) for s in range(1, tasks + 1)}
     steps = {
         "P02": queued_late, "P03": accepted_early, "P11": verdict_rewritten, "P12": abort_unheard, "P13": order_cancelled,
         "P14": expired_wrongly, "P15": returned_twice, "P18": steered_by_others, "P25": bound_late, "P29": took_other_content,
         "P31": failed_but_kept, "P32": replaced, "P35": source_dropped, "P42": settled_early, "P47": offered_in_vain,
         "P57": twice_is_more, "P58": stirred, "P60": busy_for_nothing, "P72": not_put_back, "P73": closed_early,
         "P77": sent_again_unasked, "P79": cached_first,
+        "P95": kept_the_old, "P98": lost_with_the_link,
     }  # fmt: skip
     return (
         *(never(id_, wrong) for id_, wrong in steps.items()),
@@ -289,4 +319,5 @@ def trainer_watches(epochs: int, tasks: int) -> tuple[Watch, ...]:
         remembers("P30", (0, 0), rising),
         remembers("P33", (), consistent),
         Watch("P10", (), told, names),
+        Watch("P96", (), refused, rejected),
     )
