@@ -18,13 +18,19 @@ from troth.spec.errors import BadRow
 
 @frozen(eq=False)
 class Patch:
-    """A named patch. ``change`` is applied to each of ``machines`` of ``party``; it may return a machine that is not total."""
+    """A named patch. ``change`` is applied to each of ``machines`` of ``party``; it may return a machine that is not total.
+
+    ``property`` is the one that the defect is about: where worlds are searched for it, it is what they are searched for. ``world``
+    is a standard one in which that is soon violated: a search begins there.
+    """
 
     name: str
     brings_back: str
     party: str
     machines: tuple[str, ...]
     change: Callable[[Machine], Machine] = field(repr=False)
+    property: str = ""
+    world: str = ""
 
     def mutant(self) -> Mutant:
         """The patch as a mutant."""
@@ -40,6 +46,11 @@ def register(patch: Patch) -> Patch:
     if known is not patch:
         raise WorldError(f"there are two patches {patch.name!r}, of {known.party} and of {patch.party}; give one another name")
     return patch
+
+
+def named(name: str) -> Patch | None:
+    """The patch of that name, if there is one."""
+    return _registry.get(name)
 
 
 def registered(party: Party) -> Iterator[Patch]:

@@ -1,0 +1,216 @@
+"""Defects of the reference that stand in the tables of a host and of a supervisor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any
+
+from attrs import evolve, frozen
+
+from troth.models.mutants.patches import Patch, added, altered, without
+from troth.spec import Ignore, Machine, Row, always, atom
+from troth.spec.emits import send, signal
+from troth.spec.machine import SAME, keep
+from troth.spec.messages import Abort, Heartbeat, RejectReason, TaskOutcome, TaskReady
+from troth.statemachines.host import acceptance, delivery, session
+from troth.statemachines.host.acceptance import TAKEN
+from troth.statemachines.host.delivery import UNANSWERED, DeliveryState
+from troth.statemachines.host.session import BOUND
+from troth.statemachines.host.states import HostSessionState
+from troth.statemachines.shared.words import CONTROL, is_, own, session_epoch, then
+from troth.statemachines.supervisor import teardown
+from troth.statemachines.supervisor.teardown import TeardownData, TeardownState
+
+S, D, W = HostSessionState, DeliveryState, TeardownState
+
+
+def ignoring(machine: Machine, trigger: str, states: Iterable[Enum], why: str) -> Machine:
+    """``machine`` with one case more that it ignores."""
+    return evolve(machine, ignore=(*machine.ignore, Ignore(trigger, tuple(states), why)), validate=False)
+
+
+@frozen
+class Latched(TeardownData):
+    """What the reference remembers besides."""
+
+    latched: bool = False
+
+
+def latch(data: Any, event: Any) -> Any:  # noqa: ARG001
+    """The whole run counts as aborted."""
+    return evolve(data, latched=True)
+
+
+latched = atom("latched", of=lambda view, event: view.own.data.latched)
+
+
+def d1(machine: Machine) -> Machine:
+    """A task that failed marks the whole run as aborted, and END_RUN then kills at once the trainers that still serve other results.
+
+    Only where a trainer is launched for every task: there the mark has no other meaning. P39: a launch that fails fails itself only.
+    """
+    if machine.name == "gate":
+        for id_ in ("G15", "G18"):
+            machine = altered(machine, id_, lambda row: evolve(row, emit=[*row.emit, signal("teardown", "latch")]))
+        return machine
+    machine = evolve(machine, data=Latched, validate=False)
+    at_once = [teardown.shut, *teardown.force]
+    rows = [
+        Row("D1-latch", tuple(W), "latch", always, SAME, latch, [], "the run has failed"),
+        Row(
+            "D1-end",
+            W.OPEN,
+            "finalize",
+            teardown.left & teardown.unclaimed & latched,
+            W.FORCING,
+            teardown.claim_stopped,
+            at_once,
+            "so there is nothing to drain",
+        ),
+    ]
+    return added(machine, *rows)
+
+
+def d2(machine: Machine) -> Machine:
+    """While the answer to the offer is out, a result that was accepted is not looked at; it is never looked at again.
+
+    P51: every task gets an outcome; and with a budget P34, which says that an accepted result is not reported as undelivered.
+    """
+    for id_ in ("D15", "D16"):
+        machine = altered(machine, id_, lambda row: evolve(row, sources=(D.WAITING,)))
+    return ignoring(machine, "result", UNANSWERED, "the answer to the offer comes first")
+
+
+def d3(machine: Machine) -> Machine:
+    """A cancel of a task whose result was just accepted leaves the result accepted; the trainer drops it, and the run fails for it.
+
+    P38: a result that the host gave up itself is never reported lost.
+    """
+    return ignoring(without(machine, "A21"), "cancel", (acceptance.AcceptanceState.ACCEPTED,), "its task is cancelled, not its result")
+
+
+beats = atom("beats", of=lambda view, event: isinstance(event, Heartbeat))
+
+
+def d5(machine: Machine) -> Machine:
+    """A host that drains refuses the heartbeats of the trainer that it waits for, and then declares it dead.
+
+    P75: every beat is answered while the session lasts.
+    """
+    machine = altered(machine, "H32", lambda row: evolve(row, sources=(S.READY, S.ABORTING)))
+    heard = altered(machine, "H32", lambda row: row).row("H32")
+    return added(machine, evolve(heard, id="D5", sources=(S.DRAINING,), guard=session.current & ~beats))
+
+
+ready = atom("ready", reads=["session"], of=lambda view, event: view.session.state is S.READY)
+
+
+def d6(machine: Machine) -> Machine:
+    """Whether the host is closing is asked before what it accepted: a result that it has is rejected.
+
+    P09: what was accepted is never rejected.
+    """
+    closing = [acceptance.reject(RejectReason.CANCELLED)]
+    for trigger in ("result_ready", "result_status"):
+        machine = added(machine, Row(f"D6-{trigger}", TAKEN, trigger, ~ready, SAME, keep, closing, "the host is closing"))
+    return machine
+
+
+UNFENCED = send(
+    CONTROL, TaskReady, epoch=session_epoch, seq=own("seq"), attempt=own("attempt"), floor=is_(1), content=is_(0),
+    receivers=own("receivers"), inline=own("inline"),
+)  # fmt: skip
+
+
+def d11(machine: Machine) -> Machine:
+    """A task whose delivery is given up is not cancelled, and later offers do not say that it is.
+
+    So the trainer runs it, behind its successor or instead of it. P97: what is given up is cancelled, and fenced.
+    """
+    given_up = then(delivery.forsake, delivery.let_go, delivery.quiet, delivery.SAY[TaskOutcome.UNDELIVERED])
+    for id_ in ("D9", "D12", "D23"):
+        machine = altered(machine, id_, lambda row: evolve(row, target=D.IDLE, emit=given_up))
+    for id_ in ("D1", "D2", "D7", "D8", "D10", "D11", "D21"):
+        machine = altered(machine, id_, lambda row: evolve(row, emit=_exchanged(row, delivery.OFFER, UNFENCED)))
+    return machine
+
+
+ABORT = send(CONTROL, Abort, epoch=session_epoch)
+
+
+def d12(machine: Machine) -> Machine:
+    """One task is cancelled by ABORT, which has no task in it: the trainer ends, with every other result that it serves.
+
+    P24: a cancel touches its own task only.
+    """
+    for id_ in ("D22", "D24", "D25"):
+        machine = altered(machine, id_, lambda row: evolve(row, emit=_exchanged(row, delivery.CANCEL, ABORT)))
+    return machine
+
+
+def d13(machine: Machine) -> Machine:
+    """A source that is settled is settled once: the notice, said again because its answer was lost, is not answered any more.
+
+    P50: send() returns.
+    """
+    return ignoring(without(machine, "A19"), "settled", (acceptance.AcceptanceState.ABSENT, *acceptance.OVER), "there is no such source")
+
+
+def d17(machine: Machine) -> Machine:
+    """The end of a run has no budget: it lasts as long as its slowest trainer, and those that are left are not forced.
+
+    P52: finalize() returns, whatever the trainers do.
+    """
+    for id_ in ("W1", "W2"):
+        machine = altered(machine, id_, lambda row: evolve(row, emit=[teardown.shut, teardown.close_all]))
+    return machine
+
+
+def d20(machine: Machine) -> Machine:
+    """Reachability is judged by the link: a trainer that drains behind a link that broke is given up, whatever its lease says.
+
+    P98: losing the link is not losing the session.
+    """
+    lost = then(session.lose_all, session.stop_process, session.wind_up)
+    gone = Row("D20", S.DRAINING, "link_lost", always, S.CLOSING, session.verdict_lost, lost, "not connected")
+    return added(machine, gone)
+
+
+unanswered = atom("unanswered", reads=["delivery"], of=lambda view, event: view.delivery.state in UNANSWERED)
+
+
+def d23(machine: Machine) -> Machine:
+    """A host that waits for the answer to an offer asks neither its lease nor a budget: a trainer that is stuck hangs it for ever.
+
+    P51: every task gets an outcome; P40: a lease that has expired ends the session.
+    """
+    if machine.name == "delivery":
+        return ignoring(without(machine, "D23"), "silence", UNANSWERED, "it waits for the answer, as long as that takes")
+    machine = altered(machine, "H46", lambda row: evolve(row, guard=~unanswered))
+    deaf = Ignore("lost", BOUND, "it waits for the answer, as long as that takes", unanswered)
+    return evolve(machine, ignore=(*machine.ignore, deaf), validate=False)
+
+
+def _exchanged(row: Row, old: Any, new: Any) -> list[Any]:
+    found = [new if emission is old else emission for emission in row.emit]
+    if all(one is other for one, other in zip(found, row.emit, strict=True)):
+        raise ValueError(f"row {row.id} does not `{old}`, so there is nothing to exchange")
+    return found
+
+
+HOSTS = (
+    Patch(
+        "D1", "a task that failed spoils the drain of another's result", "supervisor", ("gate", "teardown"), d1, "P39", "supervisor/tasks"
+    ),
+    Patch("D2", "an accepted result is ignored while the offer is unanswered", "host", ("delivery",), d2, "P34", "external/returns"),
+    Patch("D3", "a cancel after the acceptance fails the job", "host", ("acceptance",), d3, "P59", "transfer/sole"),
+    Patch("D5", "a draining host refuses heartbeats", "host", ("session",), d5, "P75", "lease"),
+    Patch("D6", "a closing host denies what it accepted", "host", ("acceptance",), d6, "P09", "external/returns"),
+    Patch("D11", "a delivery that was given up is not cancelled", "host", ("delivery",), d11, "P97", "external/patient"),
+    Patch("D12", "a task is cancelled by ABORT", "host", ("delivery",), d12, "P24", "external/patient"),
+    Patch("D13", "a settlement is answered once", "host", ("acceptance",), d13, "P50", "transfer/sole"),
+    Patch("D17", "the end of a run has no budget", "supervisor", ("teardown",), d17, "P52", "supervisor"),
+    Patch("D20", "a link that broke is a trainer that is lost", "host", ("session",), d20, "P98", "external/cut"),
+    Patch("D23", "a wait for an answer asks no lease", "host", ("session", "delivery"), d23, "P40", "external/patient"),
+)
