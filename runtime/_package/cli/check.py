@@ -66,7 +66,7 @@ class Failed:
 @click.argument("world", nargs=-1)
 @click.option("--bound", "bound", multiple=True, metavar="NAME=VALUE", help="Build the world with this bound. Repeatable.")
 @click.option("--property", "properties", multiple=True, metavar="ID", help="Check this property only. Repeatable.")
-@click.option("--mutant", metavar="NAME", help="Check the world with this mutant in it.")
+@click.option("--mutant", metavar="NAME", help="Check with this mutant in it; without WORLD, find one that shows it.")
 @click.option("--mutants", is_flag=True, help="Judge every mutant of the worlds' parties.")
 @click.option("--max-states", type=click.IntRange(min=1), help="Stop after this many states: the answer is then unknown.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes to search with. [default: one a processor]")
@@ -101,6 +101,10 @@ def check(
         as_json=as_json,
     )
     _sensible(options, mutants=mutants, replay=replay)
+    if mutant is not None and not world:
+        from troth.cli.search import search  # noqa: PLC0415 - only where it is asked for
+
+        return search(mutant, options)
     found = [find(name) for name in options.names or built_in.STANDARD]
     worlds = _built(found, options)
     if mutants:
@@ -118,6 +122,8 @@ def _sensible(options: Options, *, mutants: bool, replay: str | None) -> None:
     """Say which options do not go together."""
     if mutants and (options.mutant or replay is not None or options.properties or options.html):
         raise click.UsageError("--mutants goes with none of --mutant, --property, --replay and --html")
+    if options.mutant and not options.names and options.bounds:
+        raise click.UsageError("--bound needs a WORLD: a search for a mutant takes the standard worlds as they are")
     if replay is not None and not options.alone:
         raise click.UsageError("--replay needs the WORLD that the token is of, and only that one")
     if options.html is not None and not options.html.resolve().parent.is_dir():
