@@ -27,14 +27,15 @@ RACES = ("R01", "R02", "R03", "R04", "R06", "R07", "R08", "R09", "R13", "R15", "
     loss=Bound(1, "messages that may be lost", 0, 4),
     duplication=Bound(1, "messages that may be repeated", 0, 4),
     crashes=Bound(1, "1: each side may crash", 0, 1),
+    room=Bound(1, "messages on their way to the host; with 2 these may be repeated too", 1, 3),
 )
 def build(bounds: Bounds) -> World:
     """One task through every race of its end: SHUTDOWN, ABORT, cancel, acceptance, lease, crashes."""
     world = World("races", "one task through every race of its end: SHUTDOWN, ABORT, cancel, acceptance, lease, crashes")
     deal = Deal(
         receivers=1,
-        capacity=1,
-        capacity_to_trainer=3 if bounds.duplication else 1,
+        capacity=bounds.room,
+        capacity_to_trainer=3 if bounds.duplication else bounds.room,
         losses=bounds.loss,
         duplicates=bounds.duplication,
         trainer_crashes=bounds.crashes,
