@@ -12,7 +12,8 @@ import click
 from attrs import evolve
 
 from troth.cli.finding import Found, find
-from troth.cli.report import CODES, Asked, ProgressLine, overall, styled, summary_line, world_lines
+from troth.cli.report import CODES, Asked, ProgressLine, overall, summary_line, world_lines
+from troth.cli.words import styled
 from troth.models import worlds as built_in
 from troth.models.check import CheckResult, Verdict, check
 from troth.models.errors import WorldError
