@@ -85,7 +85,7 @@ def d2(machine: Machine) -> Machine:
 def d3(machine: Machine) -> Machine:
     """A cancel of a task whose result was just accepted leaves the result accepted; the trainer drops it, and the run fails for it.
 
-    P38: a result that the host gave up itself is never reported lost.
+    P59: an accepted result is settled, given up by the host itself, or reported lost in the end.
     """
     return ignoring(without(machine, "A21"), "cancel", (acceptance.AcceptanceState.ACCEPTED,), "its task is cancelled, not its result")
 
@@ -211,6 +211,6 @@ HOSTS = (
     Patch("D12", "a task is cancelled by ABORT", "host", ("delivery",), d12, "P24", "external/patient"),
     Patch("D13", "a settlement is answered once", "host", ("acceptance",), d13, "P50", "transfer/sole"),
     Patch("D17", "the end of a run has no budget", "supervisor", ("teardown",), d17, "P52", "supervisor"),
-    Patch("D20", "a link that broke is a trainer that is lost", "host", ("session",), d20, "P98", "external/cut"),
+    Patch("D20", "a link that broke is a trainer that is lost", "host", ("session",), d20, "P98", "attach"),
     Patch("D23", "a wait for an answer asks no lease", "host", ("session", "delivery"), d23, "P40", "external/patient"),
 )
