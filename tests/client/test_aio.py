@@ -365,6 +365,28 @@ def test_a_failed_open_leaves_nothing_and_may_be_tried_again(world: Callable[...
     run(main)
 
 
+def test_an_open_that_is_cancelled_leaves_nothing_and_may_be_tried_again(world: Callable[..., World]) -> None:
+    async def program(path: Path) -> None:
+        there.faults.refuse_dials(1000)
+        with trio.move_on_after(0.5):
+            async with open_session(config_file=path):
+                pytest.fail("nobody answered")
+        assert trio.current_time() == 0.5
+        there.network.faults = Faults()
+        async with open_session(config_file=path) as session:
+            async for model in session:
+                await session.send(model)
+
+    there = world(program)
+
+    async def main() -> None:
+        async with there.running() as trainer:
+            await do(trainer)
+        assert not there.raised, there.raised
+
+    run(main)
+
+
 def test_what_is_no_model_is_said_by_receive(world: Callable[..., World]) -> None:
     async def program(path: Path) -> None:
         async with open_session(config_file=path) as session:

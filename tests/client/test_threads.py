@@ -18,8 +18,10 @@ from tests.client.doubles import MadeHost, make_bootstrap, other_thread
 from troth.client import context as contexts
 from troth.client import loop as loops
 from troth.client import process as processes
+from troth.client import session as sessions
 from troth.client.process import Process
 from troth.runtime.errors import Misuse, RuntimeFault, SessionClosed
+from troth.spec.limits import Limits
 
 
 @contextmanager
@@ -302,3 +304,39 @@ def test_a_forked_child_of_a_process_whose_sessions_had_ended_starts_afresh(host
     assert processes._process is not process
     assert processes._process.pid == os.getpid()
     assert flare.shutdown()
+
+
+def test_an_exit_waits_for_a_result_that_is_sent_but_not_for_ever(
+    host: MadeHost, process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever still waits then is told that it is over."""
+    monkeypatch.setattr(sessions, "CLOSING_EXTRA_S", 0.05)
+    make_bootstrap(tmp_path / "bootstrap.json", limits=Limits(open_retry_s=0.01, drain_limit_s=0.05))
+    flare.init()
+    host.settles = False
+    host.offer("train", {"metrics": {}})
+    flare.receive()
+
+    def send() -> None:
+        with pytest.raises(SessionClosed):
+            flare.send(flare.FLModel(metrics={"a": 1}))
+
+    sending = host.expect("send")
+    with other_thread(send):
+        sending()
+        process.at_exit()
+    assert process._loop is not None
+    assert not process._loop.running
+
+
+def test_an_exit_lets_a_result_through_that_is_settled_in_time(host: MadeHost, process: Process) -> None:
+    flare.init()
+    host.settles = False
+    host.offer("train", {"metrics": {}})
+    flare.receive()
+    host.reactions["shutdown"] = host.trainer.settle
+    sending = host.expect("send")
+    with other_thread(lambda: flare.send(flare.FLModel(metrics={"a": 1}))):
+        sending()
+        process.at_exit()
+    assert len(host.trainer.sent) == 1
