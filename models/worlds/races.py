@@ -22,6 +22,20 @@ PROMISES = (
 RACES = ("R01", "R02", "R03", "R04", "R06", "R07", "R08", "R09", "R13", "R15", "R16", "R21", "R22", "R23", "R24")
 
 
+def deal(bounds: Bounds) -> Deal:
+    """What the world has. With it, and less to watch, ``Settlement`` is checked to be what the world refines."""
+    return Deal(
+        receivers=1,
+        capacity=bounds.room,
+        capacity_to_trainer=3 if bounds.duplication else bounds.room,
+        losses=bounds.loss,
+        duplicates=bounds.duplication,
+        trainer_crashes=bounds.crashes,
+        host_crashes=bounds.crashes,
+        without=frozenset({"beat"}),
+    )
+
+
 @blueprint(
     "races",
     loss=Bound(1, "messages that may be lost", 0, 4),
@@ -32,17 +46,7 @@ RACES = ("R01", "R02", "R03", "R04", "R06", "R07", "R08", "R09", "R13", "R15", "
 def build(bounds: Bounds) -> World:
     """One task through every race of its end: SHUTDOWN, ABORT, cancel, acceptance, lease, crashes."""
     world = World("races", "one task through every race of its end: SHUTDOWN, ABORT, cancel, acceptance, lease, crashes")
-    deal = Deal(
-        receivers=1,
-        capacity=bounds.room,
-        capacity_to_trainer=3 if bounds.duplication else bounds.room,
-        losses=bounds.loss,
-        duplicates=bounds.duplication,
-        trainer_crashes=bounds.crashes,
-        host_crashes=bounds.crashes,
-        without=frozenset({"beat"}),
-    )
-    made = session(world, deal, PROMISES, [acceptances()])
+    made = session(world, deal(bounds), PROMISES, [acceptances()])
     promise(made, PROMISES)
     if bounds.loss and bounds.duplication and bounds.crashes:
         pairs(made)

@@ -441,7 +441,7 @@ AcceptedIsTrue ==  \* what the trainer believes, the host has decided
 SourceIsServed ==  \* as long as the trainer believes it accepted, nobody is forgotten
   \A t \in Tasks : word[t] = "accepted" => trainer \in Bound /\ source[t] # {}
 
-SettledIsHeld == \A t \in Tasks : decision[t] = "safe" => holders[t] = Receivers
+SettledIsHeld == \A t \in Tasks : decision[t] \in {"safe", "settled"} => holders[t] = Receivers
 
 AbortIsTotal ==
   trainer = "aborted" => \A t \in Tasks : word[t] \notin Busy /\ source[t] = {} /\ ~Unfinished(t)
