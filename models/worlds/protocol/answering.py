@@ -284,11 +284,8 @@ def publishes_wrong(seen: Seen) -> bool:
             return True
     kinds = {N.SENDING: m.ResultReady, N.ASKING: m.ResultStatus, N.SETTLING: m.ResultSourceSettled}
     moved = [key for key, slot in seen.after.publication.items() if slot != seen.before.publication[key] and slot.state in kinds]
-    resumed = (
-        isinstance(seen.message, m.SessionOpen | m.HelloAccepted)
-        and of_session(seen)
-        and seen.before.session.state is seen.after.session.state
-    )
+    opened = isinstance(seen.message, m.HelloAccepted) or bool(seen.sent(m.SessionAccepted))
+    resumed = opened and of_session(seen) and seen.before.session == seen.after.session
     if resumed:
         moved = [key for key, slot in seen.after.publication.items() if slot.state in kinds]
     if isinstance(seen.event, c.TimerFired) and seen.event.timer == "result":

@@ -20,6 +20,14 @@ D, A, H, O = DeliveryState, AcceptanceState, HostSessionState, SourceState  # no
 OUTCOME = m.TaskOutcome
 
 
+def resumes(seen: Seen) -> bool:
+    """The trainer is back in the session that it was in."""
+    said, was = seen.message, seen.before.session
+    if was.state not in BOUND or not isinstance(said, m.Hello | m.SessionAccepted) or said.epoch != was.data.epoch:
+        return False
+    return isinstance(said, m.SessionAccepted) or said.claim is m.Claim.MATCHING
+
+
 def hears(seen: Seen) -> bool:
     """The event is a message of the session that the host is in."""
     return of_session(seen) and seen.before.session.state in LIVE
@@ -76,10 +84,10 @@ def receivers_untold(seen: Seen) -> bool:
 def trainer_untold(seen: Seen) -> bool:
     """An offer goes out for every attempt, a question for every silence, a cancel when the task is given up and for every silence after."""
     before, after = seen.before.delivery, seen.after.delivery
-    fired = isinstance(seen.event, c.TimerFired) and seen.event.timer == "task"
+    # A session that is resumed is asked again what was unanswered, as after a silence.
+    fired = (isinstance(seen.event, c.TimerFired) and seen.event.timer == "task") or resumes(seen)
     offers, asks, cancels = (seen.sent(kind) for kind in (m.TaskReady, m.TaskStatus, m.CancelTask))
     offered = after.state is D.OFFERING and (after.data != before.data or before.state is not D.OFFERING)
-    resumed = not fired and bool(asks or cancels) and before.state is not D.DEFERRED and hears_resume(seen)
     if len(offers) != int(offered):
         return True
     for one in offers:
@@ -93,17 +101,10 @@ def trainer_untold(seen: Seen) -> bool:
     given_up = after.state is D.CANCELLING and before.state is not D.CANCELLING
     asking = fired and before.state in OFFERED
     nagging = fired and before.state is D.CANCELLING
-    if resumed:
-        return False
     if asks and after.state is not D.ASKING:
         return True
     wrong = [one.seq for one in (*asks, *cancels) if one.seq != before.data.seq]
     return bool(wrong) or len(asks) != int(asking) or len(cancels) != int(given_up or nagging)
-
-
-def hears_resume(seen: Seen) -> bool:
-    """The session was resumed: what was unanswered is asked again."""
-    return isinstance(seen.message, m.Hello | m.SessionAccepted)
 
 
 def asker_untold(seen: Seen) -> bool:
