@@ -86,6 +86,9 @@ def unsaid(step: Seen) -> bool:
     before, after = step.before.download, step.after.download
     inline, said = after.data.inline or before.data.inline, step.message
     held, gave_up = len(step.sent(m.PayloadHeld)), len(step.sent(m.PayloadAbandoned))
+    again = any(isinstance(effect, c.SetTimer) and effect.limit == "result_retry_s" for effect in step.effects)
+    if again != bool(held):
+        return True  # what is not answered is said again
     if after.state is S.HELD:
         repeats = before.state is S.HELD and isinstance(step.event, c.TimerFired)
         return held != (1 if before.state is not S.HELD or repeats else 0) or gave_up != 0
