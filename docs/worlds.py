@@ -15,7 +15,7 @@ from typing import Any
 from troth.cli.finding import Found, find
 from troth.models import Limits, Verdict, check
 from troth.models.worlds import STANDARD
-from troth.models.worlds.protocol.reach import IMPOSSIBLE, NO_COUNTERPART, RACES
+from troth.models.worlds.protocol.reach import IMPOSSIBLE, NO_COUNTERPART
 from troth.spec.properties import LEFT_OUT, PROPERTIES, By
 
 HERE = Path(__file__).resolve().parent
@@ -69,9 +69,10 @@ def page(known: Mapping[str, Any]) -> str:
     """The whole page."""
     worlds = [(found, found.build({})) for found in map(find, STANDARD)]
     claimed = {found.name: [claim.id for claim in world.properties] for found, world in worlds}
+    said = {claim.id: claim.statement for _, world in worlds for claim in world.properties}
     parts = [NOTICE, INTRODUCTION, _worlds([found for found, _ in worlds], known), _long(known)]
     parts += ["## Properties", _properties(claimed), "## Left out", _left_out(), ORDER, *_impossible()]
-    parts += [RACES_HEAD, _races(claimed)]
+    parts += [RACES_HEAD, _races(claimed, said)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -129,12 +130,12 @@ def _impossible() -> Iterable[str]:
         yield _table(("pair", "why no run contains it"), [(f"{one} < {two}", why) for (one, two), why in IMPOSSIBLE.items()])
 
 
-def _races(claimed: Mapping[str, Sequence[str]]) -> str:
+def _races(claimed: Mapping[str, Sequence[str]], said: Mapping[str, str]) -> str:
     rows = []
     for number in range(1, 31):
         id_ = f"R{number:02}"
         worlds = [f"`{name}`" for name, ids in claimed.items() if id_ in ids]
-        rows.append((f"R{number}", RACES[id_][0] if id_ in RACES else "", ", ".join(worlds) or NO_COUNTERPART.get(f"R{number}", "")))
+        rows.append((f"R{number}", said.get(id_, ""), ", ".join(worlds) or NO_COUNTERPART.get(f"R{number}", "")))
     return _table(("race", "what it comes to here", "reached in, or why it has no counterpart"), rows)
 
 
