@@ -51,13 +51,13 @@ _decode = msgspec.msgpack.Decoder(Manifest).decode
 class Payload:
     """A tree, ready to travel. The buffers are views of the arrays' own memory, read when they are sent: do not write to them meanwhile."""
 
-    manifest: bytes
+    manifest: bytes = field(repr=False)
     """The tree without its arrays."""
     buffers: tuple[memoryview, ...] = field(repr=False)
     """The memory of the arrays, in order."""
     nbytes: int
     """Bytes of the buffers together."""
-    digest: bytes
+    digest: bytes = field(repr=bytes.hex)
     """Of manifest and buffers: ``content.DIGEST_BYTES`` bytes."""
 
     @property

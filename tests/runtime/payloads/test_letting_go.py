@@ -255,7 +255,7 @@ async def test_a_pull_of_the_other_sides_kind_is_refused(pair: Pair, autojump_cl
 async def test_nothing_of_a_payload_is_logged(pair: Pair, caplog: pytest.LogCaptureFixture, autojump_clock: MockClock) -> None:
     caplog.set_level(logging.DEBUG)
     await pair.connect()
-    payload = pair.host.offer({"w": np.frombuffer(b"canary" * 10_000, np.uint8)})
+    payload = pair.host.offer({"w": np.frombuffer(b"canary" * 10_000, np.uint8), "canary": "canary"})
     pair.trainer.pull(evolve(announced(payload), digest=bytes(16)))
     await pair.trainer.done()
 

@@ -141,7 +141,7 @@ async def test_a_receiver_that_asks_twice_gets_one_payload(pair: Pair, autojump_
     payload = pair.host.offer(tree)
     pair.trainer.pull(payload)
     pair.trainer.pull(payload)
-    await pair.trainer.until(pair.trainer.receivers.__len__)
+    await pair.host.until(pair.host.party.__len__)
     pair.trainer.pull(payload)
     assert await pair.trainer.done() is COMPLETE
     await pair.host.until(pair.host.served)
