@@ -31,7 +31,11 @@ the faults that are named. Every reachable state is looked at, and every propert
 
 Some things are the same in all of them. A step whose messages find a link full is *held back* until there is room, so a run in which all
 links are full and nobody can go on ends there; liveness therefore assumes that whoever is let through again and again goes through.
-Timers may fire whenever they are armed, unless the world has a clock. Limits are small: two attempts, one or two entries of each memory."""
+Timers may fire whenever they are armed, unless the world has a clock. Limits are small: two attempts, one or two entries of each memory.
+
+`session`, `ledger`, `process`, `supervisor` and the first of `transfer` hold one core alone, among everything that its peers can have said
+once a network has delayed and repeated it, at any time. That is more than any closed pair of cores does, so what holds there holds with
+any peer; and the worlds are so small that every mutant of every row is judged in them. The others say what comes of it end to end."""
 
 ORDER = """\
 ## Order
