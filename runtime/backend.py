@@ -17,18 +17,20 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 import trio
-from attrs import define, field, frozen
+from attrs import define, field
 
-from troth.runtime.calls import Calls
+from troth.runtime import options
+from troth.runtime.calls import Calls, Resolved
 from troth.runtime.driver import Driver
 from troth.runtime.errors import Misuse, RuntimeFault
 from troth.runtime.host import HostSession
 from troth.runtime.outcomes import EXECUTE, START, failure
 from troth.runtime.payloads import encode_aside
-from troth.runtime.ports import Exited, ExitStatus, Files, GuardianLost, Listener, Network, Processes
+from troth.runtime.ports import Exited, Files, GuardianLost, Listener, Network, Processes
 from troth.runtime.processes.bootstrap import TaskNames
 from troth.runtime.processes.guardian import Guardian
 from troth.runtime.session import Counts, Order, Setting
+from troth.runtime.status import TaskResult, TrainerStatus
 from troth.runtime.system.files import SystemFiles
 from troth.runtime.system.network import SystemNetwork
 from troth.runtime.tracing import Tracer
@@ -47,41 +49,6 @@ from troth.statemachines.supervisor.launches import HOSTS
 log = logging.getLogger("troth.runtime.backend")
 
 PARTY = "supervisor"
-
-
-@frozen
-class TaskResult:
-    """What a trainer made of a task."""
-
-    payload: Any
-    """The tree that it sent."""
-    task_id: str
-    seconds: float
-    """From ``execute`` to its return."""
-
-
-@frozen
-class TrainerStatus:
-    """How a trainer is, for whoever watches."""
-
-    name: str
-    pid: int | None
-    state: str
-    """The state of its session, as the tables name it."""
-    task: str | None
-    """The task that is out."""
-    lease_age_s: float | None
-    """Since the trainer was last heard."""
-    bytes_down: int
-    bytes_up: int
-    accepted: int
-    settled: int
-    retries: int
-    exit: ExitStatus | None
-
-
-def _settled(command: Sequence[str]) -> Sequence[str]:
-    return tuple(command)
 
 
 def _ignore_log(_name: str, _record: LogBeside) -> None:
@@ -112,31 +79,33 @@ class ExternalProcess:
     {'w': 2.0} 1
     '''
 
-    command: Sequence[str] = field(converter=_settled)
-    name: str = field(default="trainer", kw_only=True)
-    job_id: str = field(default="job", kw_only=True)
-    site_name: str = field(default="site", kw_only=True)
-    persistent: bool = field(default=True, kw_only=True)
-    limits: Limits = field(factory=Limits, kw_only=True)
-    on_unresponsive: Literal["wait", "fail"] = field(default="wait", kw_only=True)
-    environment: Mapping[str, str] | None = field(default=None, kw_only=True, repr=False)
-    directory: Path | None = field(default=None, kw_only=True)
-    transport: Literal["unix", "tcp"] = field(default="unix", kw_only=True)
-    credentials: Credentials | None = field(default=None, kw_only=True)
-    task_names: TaskNames = field(factory=TaskNames, kw_only=True)
-    transfer_type: Literal["FULL", "DIFF"] = field(default="FULL", kw_only=True)
+    command: Sequence[str | os.PathLike[str]] = field(converter=options.words)
+    name: str = field(default="trainer", kw_only=True, validator=options.text)
+    job_id: str = field(default="job", kw_only=True, validator=options.text)
+    site_name: str = field(default="site", kw_only=True, validator=options.text)
+    persistent: bool = field(default=True, kw_only=True, validator=options.instance(bool))
+    limits: Limits = field(factory=Limits, kw_only=True, validator=options.instance(Limits))
+    on_unresponsive: Literal["wait", "fail"] = field(default="wait", kw_only=True, validator=options.one_of("wait", "fail"))
+    environment: Mapping[str, str] | None = field(default=None, kw_only=True, repr=False, validator=options.variables)
+    directory: Path | None = field(default=None, kw_only=True, converter=options.path)
+    transport: Literal["unix", "tcp"] = field(default="unix", kw_only=True, validator=options.one_of("unix", "tcp"))
+    credentials: Credentials | None = field(default=None, kw_only=True, validator=options.instance(Credentials, optional=True))
+    task_names: TaskNames = field(factory=TaskNames, kw_only=True, validator=options.instance(TaskNames))
+    transfer_type: Literal["FULL", "DIFF"] = field(default="FULL", kw_only=True, validator=options.one_of("FULL", "DIFF"))
     """Whether a script's results come as it made them, or as what they add to the model that it received."""
     processes: Processes | None = field(default=None, kw_only=True)
     network: Network = field(factory=SystemNetwork, kw_only=True)
     files: Files = field(factory=SystemFiles, kw_only=True)
-    trace: Path | None = field(default=None, kw_only=True)
-    on_log: Callable[[str, LogBeside], None] = field(default=_ignore_log, kw_only=True)
-    log_directory: Path | None = field(default=None, kw_only=True)
+    trace: Path | None = field(default=None, kw_only=True, converter=options.path)
+    on_log: Callable[[str, LogBeside], None] = field(default=_ignore_log, kw_only=True, validator=options.function)
+    """Is given the trainer's name and each of its log records. What it raises is logged, and changes nothing."""
+    log_directory: Path | None = field(default=None, kw_only=True, converter=options.path)
     failed: trio.Event = field(init=False, factory=trio.Event)
     """Set when a result was lost after it had been accepted: the run has failed."""
     _driver: Driver = field(init=False, factory=Driver)
     _core: Supervisor = field(init=False)
-    _calls: Calls = field(init=False)
+    _calls: Calls | None = field(init=False, default=None)
+    """There once it was entered, which it is once."""
     _hosts: dict[int, HostSession] = field(init=False, factory=dict)
     _latest: HostSession | None = field(init=False, default=None)
     _started: int = field(init=False, default=0)
@@ -149,10 +118,13 @@ class ExternalProcess:
     _stop: trio.CancelScope = field(init=False, factory=partial(trio.CancelScope, shield=True))
     _stack: AsyncExitStack = field(init=False, factory=AsyncExitStack)
     _tracer: Tracer | None = field(init=False, default=None)
+    _broken: bool = field(init=False, default=False)
 
     # -- the application -----------------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
+        if self._calls is not None:
+            raise Misuse(f"trainer {self.name!r}: was entered before; a backend has one life, make another")
         try:
             await self._begin()
             await self._start()
@@ -162,7 +134,7 @@ class ExternalProcess:
         return self
 
     async def _start(self) -> None:
-        found = await self._calls.call("start")
+        found = await self._call("start")
         if found.outcome is not m.Outcome.OK:
             raise failure(START, found, "start", who=f"trainer {self.name!r}", more=self._how_it_ended())
 
@@ -175,29 +147,47 @@ class ExternalProcess:
             if self._nursery_manager is not None:
                 # The teardown's rows bound this; a caller that is cancelled still leaves nothing behind.
                 with trio.CancelScope(shield=True):
-                    if at_once:
-                        await self.abort()
-                    await self.finalize()
+                    await self._tear_down(at_once=at_once)
         finally:
-            for host in list(self._hosts.values()):
-                host.leave()  # it was forced, so it has not left by itself
+            for host in list(self._hosts.values()):  # it was forced, so it has not left by itself
+                if self._broken:
+                    host.give_up()
+                host.leave()
             if self._nursery_manager is not None:
                 manager, self._nursery_manager = self._nursery_manager, None
                 self._stop.cancel()
                 await manager.__aexit__(None, None, None)
             await self._stack.aclose()
 
+    async def _tear_down(self, *, at_once: bool) -> None:
+        try:
+            if at_once:
+                await self.abort()
+            await self.finalize()
+        except RuntimeFault:
+            if not at_once:  # else something is being raised already, and this was logged
+                raise
+
+    async def _call(self, call: str, payload: Any = None) -> Resolved:
+        if self._calls is None:
+            raise Misuse(f"{call}(): trainer {self.name!r} was not entered; use it in 'async with'")
+        return await self._calls.call(call, payload)
+
     async def execute(self, name: str, payload: Any, *, task_id: str | None = None) -> TaskResult:
         """Have the trainer do a task, and wait for its result. A caller that is cancelled cancels the task.
 
-        Raises ``Misuse`` if a task is out already, ``PayloadRefused``, ``TaskRefused``, ``TaskUndelivered``, ``TaskTimeout``,
-        ``TrainerLost``, ``ResultLost``, ``SessionAborted``, ``SessionClosed``.
+        Raises ``TypeError`` and ``ValueError`` for what cannot be the name or the id of a task, ``Misuse`` if a task is out already,
+        ``PayloadRefused``, ``TaskRefused``, ``TaskUndelivered``, ``TaskTimeout``, ``TrainerLost``, ``ResultLost``, ``SessionAborted``,
+        ``SessionClosed``.
         """
         began = trio.current_time()
-        order = Order(task_id or uuid.uuid4().hex, name, await encode_aside(payload))
+        task_id = uuid.uuid4().hex if task_id is None else task_id
+        options.check_text("name", name)
+        options.check_text("task_id", task_id)
+        order = Order(task_id, name, await encode_aside(payload))
         before, self._order = self._order, order
         try:
-            found = await self._calls.call("execute", m.ExecuteArguments(receivers=1, inline=order.payload.inline))
+            found = await self._call("execute", m.ExecuteArguments(receivers=1, inline=order.payload.inline))
         except Misuse:
             self._order = before  # another task is out, and stays what it is
             raise
@@ -208,11 +198,11 @@ class ExternalProcess:
 
     async def abort(self) -> None:
         """End everything at once: the trainer is told, and its process stopped."""
-        await self._calls.call("abort")
+        await self._call("abort")
 
     async def finalize(self) -> bool:
         """End everything in order. False if it had to be forced."""
-        found = await self._calls.call("finalize")
+        found = await self._call("finalize")
         return found.outcome is m.Outcome.OK
 
     def status(self) -> TrainerStatus:
@@ -245,6 +235,7 @@ class ExternalProcess:
         self._tracer = None if self.trace is None else Tracer(f"{self.name}.{PARTY}", limits, self.trace)
         self._driver.add(PARTY, self._core, self, tracer=self._tracer)
         self._calls = Calls(partial(self._driver.give, PARTY))
+        self._driver.on_fault = self._break_down
         if self.processes is None:
             self.processes = await self._stack.enter_async_context(Guardian(logs=self.log_directory))
         folder = self.files.private_directory()
@@ -257,7 +248,7 @@ class ExternalProcess:
         self._stack.callback(listener.close)
         self._setting = Setting(
             name=self.name,
-            command=tuple(self.command),
+            command=tuple(map(str, self.command)),
             job_id=self.job_id,
             site_name=self.site_name,
             endpoint=listener.endpoint,
@@ -280,12 +271,32 @@ class ExternalProcess:
     async def _run(self, processes: Processes, listener: Listener, *, task_status: trio.TaskStatus[None]) -> None:
         """Everything that goes on behind the calls. Whoever cancels the application cancels its calls; this goes on until it has ended
         everything in order."""
-        with self._stop:
-            async with trio.open_nursery() as self._nursery:
-                self._nursery.start_soon(self._driver.timers.run)
-                self._nursery.start_soon(self._watch, processes)
-                self._nursery.start_soon(self._accept, listener)
-                task_status.started()
+        try:
+            with self._stop:
+                async with trio.open_nursery() as self._nursery:
+                    self._nursery.start_soon(self._driver.timers.run)
+                    self._nursery.start_soon(self._watch, processes)
+                    self._nursery.start_soon(self._accept, listener)
+                    task_status.started()
+        except Exception as error:  # whoever calls, or leaves, raises it; this nursery would wrap it
+            self._break_down(error)
+        except BaseException as error:
+            self._break_down(error)
+            raise
+
+    def _break_down(self, error: BaseException) -> None:
+        """The runtime is at fault, or was interrupted in the middle of a step. Nothing will be decided any more, so nothing is waited for:
+        what was started is killed, and every call says why."""
+        if self._broken or self._calls is None:
+            return
+        self._broken = True
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        why = "has broken down; this is a fault of Troth" if isinstance(error, Exception) else "was interrupted in the middle of a step"
+        log.error("trainer %r: its runtime %s; it is killed", self.name, why, exc_info=error)
+        for host in list(self._hosts.values()):
+            host.give_up()
+        self._calls.break_off(f"the runtime of trainer {self.name!r} {why}: {error!r}", error)
 
     def _remove(self, *paths: Path) -> None:
         """Remove what was made here, the directory last."""
@@ -335,7 +346,7 @@ class ExternalProcess:
                 self._driver.tell(self._hosts[message.launch].party, c.Received(SUPERVISOR, message))
             case c.Send(message=m.RunFailed()):
                 self.failed.set()
-            case c.Resolve():
+            case c.Resolve() if self._calls is not None:
                 self._calls.resolve(effect)
             case _:
                 raise RuntimeFault(f"a supervisor does not have the effect {effect!r}")

@@ -35,6 +35,8 @@ class Calls:
     give: Callable[[Event], Step | None]
     _waiting: dict[int, tuple[trio.Event, list[Resolved]]] = field(factory=dict)
     _last: int = 0
+    _fault: tuple[str, BaseException] | None = None
+    """Why nothing is decided any more."""
 
     def number(self) -> int:
         """A number that no waiting call has."""
@@ -43,8 +45,21 @@ class Calls:
             self._last += 1
         return self._last
 
+    def break_off(self, why: str, cause: BaseException) -> None:
+        """Nothing will be decided any more: who waits is told so, and whoever calls from now on."""
+        if self._fault is None:
+            self._fault = why, cause
+        for event, _found in self._waiting.values():
+            event.set()
+
+    def _check_fault(self) -> None:
+        if self._fault is not None:
+            why, cause = self._fault
+            raise RuntimeFault(why) from cause
+
     async def call(self, call: str, payload: Any = None, *, number: int | None = None) -> Resolved:
         """Make a call and wait for its outcome. Raises ``Misuse`` if it may not be made now."""
+        self._check_fault()
         number = self.number() if number is None else number
         event, found = self._waiting[number] = trio.Event(), []
         try:
@@ -63,6 +78,8 @@ class Calls:
             self._waiting.pop(number, None)
             raise
         del self._waiting[number]
+        if not found:
+            self._check_fault()
         return found[0]
 
     def at_once(self, call: str, *, number: int) -> Resolved:

@@ -69,6 +69,10 @@ def no_epoch(_core: PartyCore) -> None:
     """For a party that has no session."""
 
 
+def _nobody(_error: BaseException) -> None:
+    """Nobody wants to know."""
+
+
 @define(eq=False)
 class Driver:
     """The cores of one process, and what happens to them."""
@@ -77,6 +81,8 @@ class Driver:
     _local: deque[_Pending] = field(factory=deque)
     _later: deque[_Pending] = field(factory=deque)
     _busy: bool = False
+    on_fault: Callable[[BaseException], None] = field(default=_nobody, init=False)
+    """Told of what ends in the middle of a reaction, before that is raised to whoever has given the event."""
     timers: Timers = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -131,10 +137,11 @@ class Driver:
             while self._local or self._later:
                 pending = (self._local or self._later).popleft()
                 self._handle(pending.party, pending.event)
-        except BaseException:
+        except BaseException as error:
             # Half a reaction cannot be taken back: the rest of it is void, and the runtime is on its way down.
             self._local.clear()
             self._later.clear()
+            self.on_fault(error)
             raise
         finally:
             self._busy = False

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hmac
 import logging
 import os
-import signal
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -24,6 +23,7 @@ from troth.runtime.payloads import DataLink, decode
 from troth.runtime.ports import ExitStatus, Files, Launch, Processes
 from troth.runtime.processes.bootstrap import BOOTSTRAP_VARIABLE, Bootstrap
 from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, Counts, Marks, Order, Setting, session_epoch
+from troth.runtime.status import signal_name
 from troth.runtime.tracing import TRACE_VARIABLE, Tracer
 from troth.runtime.wire.besides import (
     HelloAcceptedBeside,
@@ -194,8 +194,12 @@ class HostSession:
         if self.exit is None:
             return ""
         if self.exit.signal is not None:
-            return f"killed by {signal.Signals(self.exit.signal).name}"
+            return f"killed by {signal_name(self.exit.signal)}"
         return "ended, nobody knows how" if self.exit.code is None else f"exited with status {self.exit.code}"
+
+    def give_up(self) -> None:
+        """The runtime is at fault, so no row will end the process."""
+        self.processes.signal(self.launch_id.hex(), c.ProcessSignal.KILL)
 
     def leave(self) -> None:
         """The session has ended: let go of everything."""
@@ -305,8 +309,14 @@ class HostSession:
                 self.counts.up += len(beside.payload)
                 return arrived.message(content=self._note_result(arrived.fields["seq"], arrived.fields["inline"], beside))
             case LogBeside():
-                self.setting.on_log(self.setting.name, beside)
+                self._logged(beside)
         return arrived.message()
+
+    def _logged(self, record: LogBeside) -> None:
+        try:
+            self.setting.on_log(self.setting.name, record)
+        except Exception:  # the application's, and no reason to end a session
+            log.exception("%s: on_log() has raised, for a record with the key %r", self.setting.name, record.key)
 
     def _claim(self, beside: HelloBeside) -> m.Claim:
         expected = PROTOCOL_VERSION, self.setting.job_id, self.setting.site_name

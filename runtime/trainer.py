@@ -122,6 +122,7 @@ class TrainerSession:
         config = TrainerConfig(limits=given.limits, fail_unresponsive=given.fail_unresponsive, one_shot=given.one_shot)
         give = partial(self._driver.give, PARTY)
         self._core, self._calls = Trainer(config), Calls(give)
+        self._driver.on_fault = partial(self._calls.break_off, "the session has broken down")
         self._control = ControlLink(give, self._understood, given.name)
         self._driver.add(PARTY, self._core, self, epoch=session_epoch, tracer=self._tracer(""))
         self._downloads = Downloads(self._driver, PARTY, "task", given.limits, self._carried, self._landed, self._tracer(".receivers"))
@@ -216,8 +217,8 @@ class TrainerSession:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._driver.timers.run)
-                nursery.start_soon(self._keep_control)
-                nursery.start_soon(self._keep_data)
+                nursery.start_soon(self._keep, "control")
+                nursery.start_soon(self._keep, "data")
                 if self.owner_fd is not None:
                     nursery.start_soon(self._watch_owner, self.owner_fd)
                 task_status.started()
@@ -231,38 +232,32 @@ class TrainerSession:
         await trio.lowlevel.wait_readable(fd)
         self._driver.give(PARTY, c.OwnerLost())
 
-    async def _keep_control(self) -> None:
-        """Dial the control link, and again whenever it is lost, for as long as the core wants it."""
+    async def _keep(self, role: Role) -> None:
+        """Dial a link, and again whenever it is lost, for as long as it is wanted: *control* until the core closes it, *data* from then on
+        that the session is bound. A link that lasts is dialled anew at once; one that is refused, or lost as soon as it is there, after
+        a pause."""
+        link = self._control if role == "control" else self._data
         pause_s = REDIAL_FIRST_S
         while True:
-            await self._dialling.wait()
+            await self._wanted(role).wait()
+            began = trio.current_time()
             try:
-                connection = await self._dial("control")
+                connection = await self._dial(role)
             except (LinkDown, ChallengeFailed) as error:
-                log.debug("%s: no control link: %s", self.bootstrap.name, error)
+                log.debug("%s: no %s link: %s", self.bootstrap.name, role, error)
+            else:
+                if not self._wanted(role).is_set():
+                    connection.stream.close()
+                    continue
+                await link.serve(connection)
+            if trio.current_time() - began < REDIAL_LONGEST_S:
                 await trio.sleep(pause_s)
                 pause_s = min(2 * pause_s, REDIAL_LONGEST_S)
-                continue
-            if not self._dialling.is_set():
-                connection.close()
-                continue
-            pause_s = REDIAL_FIRST_S
-            await self._control.serve(connection)
+            else:
+                pause_s = REDIAL_FIRST_S
 
-    async def _keep_data(self) -> None:
-        """Dial the data link once the session is bound, and again whenever it is lost, until the session is over."""
-        pause_s = REDIAL_FIRST_S
-        while True:
-            await self._bound.wait()
-            try:
-                connection = await self._dial("data")
-            except (LinkDown, ChallengeFailed) as error:
-                log.debug("%s: no data link: %s", self.bootstrap.name, error)
-                await trio.sleep(pause_s)
-                pause_s = min(2 * pause_s, REDIAL_LONGEST_S)
-                continue
-            pause_s = REDIAL_FIRST_S
-            await self._data.serve(connection)
+    def _wanted(self, role: Role) -> trio.Event:
+        return self._dialling if role == "control" else self._bound
 
     async def _dial(self, role: Role) -> Authenticated:
         given = self.bootstrap

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from troth.jobs.job import Job
     from troth.jobs.report import JobReport
     from troth.jobs.running import run_job
-    from troth.runtime.backend import ExternalProcess, TaskResult, TrainerStatus
+    from troth.runtime.backend import ExternalProcess
     from troth.runtime.errors import (
         CallCancelled,
         JoinFailed,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from troth.runtime.processes.bootstrap import TaskNames
     from troth.runtime.processes.guardian import Guardian
     from troth.runtime.processes.sharing import shared
+    from troth.runtime.status import TaskResult, TrainerStatus
     from troth.runtime.wire.besides import Credentials
     from troth.spec.limits import Limits
 
@@ -78,7 +79,7 @@ _WHERE = {
     "troth.jobs.job": ("Job",),
     "troth.jobs.report": ("JobReport",),
     "troth.jobs.running": ("run_job",),
-    "troth.runtime.backend": ("ExternalProcess", "TaskResult", "TrainerStatus"),
+    "troth.runtime.backend": ("ExternalProcess",),
     "troth.runtime.errors": (
         "CallCancelled",
         "JoinFailed",
@@ -99,6 +100,7 @@ _WHERE = {
     "troth.runtime.processes.bootstrap": ("TaskNames",),
     "troth.runtime.processes.guardian": ("Guardian",),
     "troth.runtime.processes.sharing": ("shared",),
+    "troth.runtime.status": ("TaskResult", "TrainerStatus"),
     "troth.runtime.wire.besides": ("Credentials",),
     "troth.spec.limits": ("Limits",),
 }

@@ -15,8 +15,8 @@ from troth.client import FLModel
 from troth.client.model import from_tree, to_tree
 from troth.jobs.job import Job
 from troth.jobs.seats import Hire, Logged
-from troth.runtime.backend import TaskResult, TrainerStatus
 from troth.runtime.ports import ExitStatus
+from troth.runtime.status import TaskResult, TrainerStatus
 
 Work = Callable[["Fake", str, FLModel], Awaitable[FLModel]]
 

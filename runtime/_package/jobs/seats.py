@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from troth.runtime.ports import ExitStatus
 from troth.runtime.processes.bootstrap import TaskNames
 from troth.runtime.processes.guardian import Guardian
 from troth.runtime.processes.sharing import shared
+from troth.runtime.status import signal_name
 
 METRICS_SHOWN = 16
 """How many of a trainer's figures are kept for whoever watches."""
@@ -211,9 +211,5 @@ class Seat:
 
 def _ended(status: ExitStatus) -> str:
     if status.signal is not None:
-        return (
-            f"killed by {signal.Signals(status.signal).name}"
-            if status.signal in set(signal.Signals)
-            else f"killed by signal {status.signal}"
-        )
+        return f"killed by {signal_name(status.signal)}"
     return "unknown" if status.code is None else f"exit {status.code}"
