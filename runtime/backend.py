@@ -231,7 +231,7 @@ class ExternalProcess:
 
     async def _begin(self) -> None:
         limits = self.limits
-        self._core = Supervisor(SupervisorConfig(limits=limits, persistent=self.persistent))
+        self._core = Supervisor(SupervisorConfig(limits=limits, persistent=self.persistent), strict=False)
         self._tracer = None if self.trace is None else Tracer(f"{self.name}.{PARTY}", limits, self.trace)
         self._driver.add(PARTY, self._core, self, tracer=self._tracer)
         self._calls = Calls(partial(self._driver.give, PARTY))

@@ -104,7 +104,7 @@ class Downloads:
         name = self.name(key)
         if isinstance(message, FetchPayload):
             self.driver.remove(name)
-            core = Receiver(ReceiverConfig(limits=self.limits))
+            core = Receiver(ReceiverConfig(limits=self.limits), strict=False)
             self.driver.add(name, core, _Download(self, core, name, key, message.inline), tracer=self.tracer)
         self.driver.tell(name, Received(PARTY, message))
 

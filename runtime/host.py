@@ -97,7 +97,7 @@ class HostSession:
     def __attrs_post_init__(self) -> None:
         setting = self.setting
         config = HostConfig(limits=setting.limits, fail_unresponsive=setting.fail_unresponsive, launch=self.launch)
-        self.core = Host(config)
+        self.core = Host(config, strict=False)
         give = partial(self.driver.give, self.party)
         self._control = ControlLink(give, self._understood, setting.name)
         self._downloads = Downloads(

@@ -11,9 +11,10 @@ from enum import Enum
 from typing import Any, Final, TypeAlias
 
 import attrs
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from troth.spec import core
+from troth.spec.data import written
 from troth.spec.errors import BadRow
 
 
@@ -36,9 +37,9 @@ class Keys:
 Target: TypeAlias = core.Key | Each | Keys
 
 
-@frozen
+@define(eq=False)
 class Firing:
-    """What an emission may look at while its row fires."""
+    """What an emission may look at while its row fires. Not to be changed; it is made too often to be frozen."""
 
     view: Any
     """The party before this micro-step."""
@@ -107,8 +108,11 @@ def send(link: str, message: type[core.Message], **fields: Callable[[Firing], An
     """Send ``message`` over ``link``; each field is computed from the firing."""
     _check_fields(message, fields)
 
+    values = [f"{name}={name}(firing)" for name in fields]
+    make = written(message, values, "firing", **fields)
+
     def build(firing: Firing) -> core.Effect:
-        return core.Send(link, message(**{name: of(firing) for name, of in fields.items()}))
+        return core.Send(link, make(firing))
 
     said = ", ".join(f"{name}={told}" for name, of in fields.items() if (told := constant(of)) is not None)
     return Emit(f"send {message.__name__}" + (f"({said})" if said else ""), build, message=message)

@@ -15,12 +15,14 @@ from enum import Enum
 from typing import Any, TypeAlias, get_args
 from weakref import WeakKeyDictionary
 
+from attrs import frozen
+
 from troth.spec import core
 from troth.spec.core import Event, Key, Refusal, RefusalKind, Step
-from troth.spec.emits import Deliver, Each, Emission, Emit, Firing, Forward, Keys, Target
+from troth.spec.emits import Deliver, Each, Emit, Firing, Forward, Keys, Target
 from troth.spec.errors import BadGuard, CoreError
 from troth.spec.interpreters import Interpreter, Transitions
-from troth.spec.machine import Entry, Kind, Machine
+from troth.spec.machine import Entry, Kind, Machine, Row
 from troth.spec.party import Party, Route, To, selector, spelled_selector, subject
 from troth.spec.store import Compiled, Question, Store, TimerId
 from troth.spec.views import Members, Reader, View
@@ -37,11 +39,16 @@ itself would be long before its chain is."""
 class PartyCore:
     """A ``Core`` for a declared party."""
 
-    def __init__(self, party: Party, config: Any = None, *, interpreter: Callable[[Machine], Interpreter] | None = None) -> None:
-        """``config`` overrides the party's default; ``interpreter`` its way of reading tables (default: ``Transitions``)."""
+    def __init__(
+        self, party: Party, config: Any = None, *, interpreter: Callable[[Machine], Interpreter] | None = None, strict: bool = True
+    ) -> None:
+        """``config`` overrides the party's default; ``interpreter`` its way of reading tables (default: ``Transitions``). A core that is
+        not ``strict`` does not watch that an atom looks at nothing but what it said: a runtime leaves that to the checker and the tests.
+        """
         self.party = party
         self.config = party.config() if config is None else config
         self._store = Store(party, self.config, interpreter or shared_transitions)
+        self._strict = strict
 
     def handle(self, event: Event) -> Step:
         """Take one event. Raises ``CoreError`` or ``BadGuard`` only where the declaration itself is broken."""
@@ -55,7 +62,7 @@ class PartyCore:
         if isinstance(event, core.TimerFired) and not self._store.fired(event):
             return Step(rows=(f"timer.{event.timer}.stale",))
         try:
-            step = _Run(self._store, route, fault).run(event)
+            step = _Run(self._store, route, fault, self._strict).run(event)
         except BaseException:
             self._store.undo(saved)
             raise
@@ -97,15 +104,17 @@ class PartyCore:
 _Micro: TypeAlias = tuple[str, str, Key, Any, int]
 """One pending micro-step: machine, trigger, key, event, and how long its chain of causes is."""
 
+_ONE = frozenset((int, str, tuple))
+"""The types of a key that means one instance."""
 _EFFECTS = frozenset(get_args(core.Effect))
-_TIMED = frozenset((core.SetTimer, core.CancelTimer))
 
 
 class _Run:
     """One ``handle`` under way."""
 
-    def __init__(self, store: Store, route: Route, fault: RefusalKind) -> None:
+    def __init__(self, store: Store, route: Route, fault: RefusalKind, strict: bool) -> None:
         self.store = store
+        self.strict = strict
         self.route = route
         self.fault = fault
         self.queue: deque[_Micro] = deque()
@@ -135,13 +144,10 @@ class _Run:
             self._enqueue(to.machine, to.trigger, to.key(view, seen) if to.key else None, seen, depth)
 
     def _enqueue(self, machine: str, trigger: str, target: Target, event: Any, depth: int) -> None:
-        if isinstance(target, Keys):
-            keys = target.keys
-        elif isinstance(target, Each):
-            keys = self.store.members(machine)
-        else:
-            self.queue.append((machine, trigger, target, event, depth))
+        if target is None or type(target) in _ONE:
+            self.queue.append((machine, trigger, target, event, depth))  # type: ignore[arg-type]
             return
+        keys = target.keys if isinstance(target, Keys) else self.store.members(machine) if isinstance(target, Each) else (target,)
         for key in keys:
             self.queue.append((machine, trigger, key, event, depth))
 
@@ -149,76 +155,109 @@ class _Run:
         machine, trigger, key, event, _ = micro
         store = self.store
         compiled = store.compiled[machine]
-        own = store.slot(machine, key)
+        own: Any = store.slots[machine]
+        if type(own) is Members:
+            own = own.at(key)
         view = View(store.slots, store.config, key, own)
         place = compiled.places[id(own.state)][trigger]
         bits = self._valuation(place.questions, event, view) if place.questions else 0
         known = place.known.get(bits)
         if known is None:
-            known = place.known[bits] = compiled.interpreter.fire(own.state, trigger, bits)
-        entry, target = known
+            entry, target = compiled.interpreter.fire(own.state, trigger, bits)
+            known = place.known[bits] = entry, target, _plan(compiled.machine, entry)
+        entry = known[0]
         self.rows.append(entry.id)
         if entry.kind is Kind.ROW:
-            self._take(compiled, entry, target, micro, view)
+            self._take(compiled, known, micro, view)
         elif entry.kind is Kind.REFUSE:
             return Refusal(self.fault, entry.id, entry.why)
         return None
 
     def _valuation(self, questions: tuple[Question, ...], event: Any, view: View) -> int:
         bits = 0
-        reader = Reader(view, (), "")
+        guards = self.guards
+        reader: Any = Reader(view, (), "") if self.strict else view
         for place, question in enumerate(questions):
-            reader.asks(question.may_read, question.name)
+            if self.strict:
+                reader.asks(question.may_read, question.name)
             answer = question.of(reader, event)
             if answer is True:
                 bits |= 1 << place
             elif answer is not False:
                 raise BadGuard(f"atom {question.name} answered {answer!r}; a guard must answer with a real bool")
-            self.guards.append((question.name, answer))
+            guards.append((question.name, answer))
         return bits
 
-    def _take(self, compiled: Compiled, entry: Entry, target: Enum, micro: _Micro, view: View) -> None:
-        row = entry.row
-        if row is None:
-            raise AssertionError(f"{entry.id} is a row without a row")
+    def _take(self, compiled: Compiled, known: tuple[Entry, Enum, _Plan], micro: _Micro, view: View) -> None:
+        entry, target, plan = known
         _, _, key, event, depth = micro
-        own = view.own
+        own, row = view.own, plan.row
         data = row.update(own.data, event)
-        if type(data) is not compiled.machine.data:
-            raise CoreError(f"row {entry.id}: update {row.update.__name__} gave {data!r}, not {compiled.machine.data.__name__}")
-        self.store.put(compiled, key, own, target, data)
-        if row.emit:
-            self._emit(compiled.machine, entry, row.emit, Firing(view, event, key, data), depth)
-        if compiled.machine.timers:
-            self.store.check_timers(compiled, key, target)
+        machine = compiled.machine
+        if type(data) is not machine.data:
+            raise CoreError(f"row {entry.id}: update {row.update.__name__} gave {data!r}, not {machine.data.__name__}")
+        store = self.store
+        store.put(compiled, key, own, target, data)
+        if plan.emissions:
+            firing = Firing(view, event, key, data)
+            for emission, timer, signal in plan.emissions:
+                if signal is not None:
+                    told = signal.event(firing) if signal.event else event
+                    self._enqueue(signal.machine, signal.trigger, signal.key(firing) if signal.key else None, told, depth + 1)
+                elif timer is not None:
+                    self.effects.append(store.changed_timer(timer, key))
+                elif emission is not None:
+                    self.effects.append(self._effect(machine, entry, emission, firing))
+                else:
+                    self._deliver(entry, event, depth)
+        if machine.timers:
+            store.check_timers(compiled, key, target)
 
-    def _emit(self, machine: Machine, entry: Entry, emissions: tuple[Emission, ...], firing: Firing, depth: int) -> None:
-        for emission in emissions:
-            kind = type(emission)
-            if kind is Emit:
-                self.effects.append(self._effect(machine, entry, emission, firing))  # type: ignore[arg-type]
-            elif kind is Forward:
-                forward: Any = emission
-                told = forward.event(firing) if forward.event else firing.event
-                self._enqueue(forward.machine, forward.trigger, forward.key(firing) if forward.key else None, told, depth + 1)
-            elif kind is Deliver:
-                if self.route.gate is None:
-                    raise CoreError(f"row {entry.id}: it delivers, but the route of {self.route} has no gate to let it through")
-                self._open(firing.event, self.route.to, depth + 1)
+    def _deliver(self, entry: Entry, event: Any, depth: int) -> None:
+        if self.route.gate is None:
+            raise CoreError(f"row {entry.id}: it delivers, but the route of {self.route} has no gate to let it through")
+        self._open(event, self.route.to, depth + 1)
 
     def _effect(self, machine: Machine, entry: Entry, emission: Emit, firing: Firing) -> core.Effect:
         effect = emission.of(firing)
-        kind = type(effect)
-        if kind not in _EFFECTS:
+        if type(effect) not in _EFFECTS:
             raise CoreError(
                 f"row {entry.id}: `{emission}` gave {effect!r}, not an effect; an emission is unconditional, a choice needs two rows"
             )
-        if kind not in _TIMED:
-            return effect
-        timed: Any = effect
-        if timed.timer not in machine.timers:
-            raise CoreError(f"row {entry.id}: timer {timed.timer!r} is not owned by {machine.name}; add it to timers=")
-        return self.store.timed(effect)
+        if isinstance(effect, core.SetTimer | core.CancelTimer):
+            _check_owned(machine, entry, effect.timer)
+            return self.store.timed(effect)
+        return effect
+
+
+@frozen
+class _Plan:
+    """A row as it is taken: its emissions, each an ``Emit``, a timer, a ``Forward``, or none of them, which delivers."""
+
+    row: Row
+    emissions: tuple[tuple[Emit | None, Emit | None, Forward | None], ...]
+
+
+def _plan(machine: Machine, entry: Entry) -> _Plan | None:
+    if entry.row is None:
+        return None
+    found: list[tuple[Emit | None, Emit | None, Forward | None]] = []
+    for emission in entry.row.emit:
+        if isinstance(emission, Forward):
+            found.append((None, None, emission))
+        elif isinstance(emission, Deliver):
+            found.append((None, None, None))
+        elif isinstance(emission, Emit) and emission.timer is not None:
+            _check_owned(machine, entry, emission.timer)
+            found.append((None, emission, None))
+        elif isinstance(emission, Emit):
+            found.append((emission, None, None))
+    return _Plan(entry.row, tuple(found))
+
+
+def _check_owned(machine: Machine, entry: Entry, timer: str) -> None:
+    if timer not in machine.timers:
+        raise CoreError(f"row {entry.id}: timer {timer!r} is not owned by {machine.name}; add it to timers=")
 
 
 _shared: WeakKeyDictionary[Machine, Transitions] = WeakKeyDictionary()

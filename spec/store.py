@@ -12,6 +12,8 @@ from attrs import define, field, frozen
 
 from troth.spec import core
 from troth.spec.core import Key
+from troth.spec.data import keeping
+from troth.spec.emits import Emit
 from troth.spec.errors import CoreError
 from troth.spec.interpreters import Interpreter
 from troth.spec.machine import Entry, Machine
@@ -23,7 +25,7 @@ GENERATIONS = 2
 firing exists."""
 
 TimerId: TypeAlias = tuple[str, Key]
-Slots: TypeAlias = Mapping[str, "Slot | Members"]
+Slots: TypeAlias = dict[str, "Slot | Members"]
 
 THICKENED_LIMIT = 65_536
 """Instances of one machine that ``restore`` remembers how to build. A checker restores the same few thousand over and over."""
@@ -43,10 +45,10 @@ class Question:
 
 @define(eq=False)
 class Place:
-    """One (state, trigger) of a machine: what is asked there, and the entry and target of each valuation that was met."""
+    """One (state, trigger) of a machine: what is asked there, and entry, target and plan of each valuation that was met."""
 
     questions: tuple[Question, ...]
-    known: dict[int, tuple[Entry, Enum]] = field(factory=dict)
+    known: dict[int, tuple[Entry, Enum, Any]] = field(factory=dict)
 
 
 @frozen(eq=False)
@@ -60,8 +62,8 @@ class Compiled:
     start: Slot
     places: Mapping[int, Mapping[str, Place]]
     """By the identity of the state, then by trigger: a member of an enum is one object, and asking it for its hash is slow."""
-    kept: Mapping[int, tuple[bool, ...] | None]
-    """Which fields still matter in a state, by its identity; ``None`` where all do."""
+    trims: Mapping[int, Callable[[Any, Any], Any]]
+    """What resets the fields that do not matter in a state, by its identity, where some do not."""
     over: frozenset[int]
     """The states, by their identity, in which no timer may run."""
     thickened: dict[Any, Slot] = field(factory=dict)
@@ -159,13 +161,16 @@ class Store:
             return
         machine = compiled.machine
         old = self.slots[machine.name]
+        trim = compiled.trims.get(id(state))
+        if trim is not None:
+            data = trim(data, compiled.start.data)
         if type(old) is not Members:
-            self.slots = {**self.slots, machine.name: Slot(state, _trimmed(compiled, state, data))}
+            self.slots = {**self.slots, machine.name: Slot(state, data)}
             return
         if state is machine.initial:
             self.slots = {**self.slots, machine.name: old.without(key)}
             return
-        new = old.having(key, Slot(state, _trimmed(compiled, state, data)))
+        new = old.having(key, Slot(state, data))
         self.slots = {**self.slots, machine.name: new}
         if compiled.limit is not None and len(new) > compiled.limit:
             raise CoreError(f"{machine.name}: {len(new)} instances, above its limit {compiled.limit}; its rows must make room first")
@@ -180,21 +185,32 @@ class Store:
                     )
                 self._note(self.stale, (name, key), None)
 
-    def timed(self, effect: core.Effect) -> core.Effect:
+    def timed(self, effect: core.SetTimer | core.CancelTimer) -> core.Effect:
         """Number a timer that is set, remember one that is cancelled."""
         if isinstance(effect, core.SetTimer):
-            where = effect.timer, effect.key
-            stale = self._note(self.stale, where, None)
-            last = self.armed.get(where, GENERATIONS - 1 if stale is None else stale)
-            generation = (last + 1) % GENERATIONS
-            self._note(self.armed, where, generation)
-            return core.SetTimer(effect.timer, effect.key, generation, effect.limit)
-        if isinstance(effect, core.CancelTimer):
-            where = effect.timer, effect.key
-            running = self._note(self.armed, where, None)
-            if running is not None:
-                self._note(self.stale, where, running)
-        return effect
+            return self.set_timer(effect.timer, effect.key, effect.limit)
+        return self.cancel_timer(effect.timer, effect.key)
+
+    def changed_timer(self, emission: Emit, key: Key) -> core.Effect:
+        """What a row's own timer emission does, in the instance of that key."""
+        timer, where = str(emission.timer), key if emission.keyed else None
+        return self.set_timer(timer, where, emission.limit) if emission.limit else self.cancel_timer(timer, where)
+
+    def set_timer(self, timer: str, key: Key, limit: str) -> core.SetTimer:
+        """Start a timer, under the generation that its last one did not have."""
+        where = timer, key
+        stale = self._note(self.stale, where, None)
+        last = self.armed.get(where, GENERATIONS - 1 if stale is None else stale)
+        generation = (last + 1) % GENERATIONS
+        self._note(self.armed, where, generation)
+        return core.SetTimer(timer, key, generation, limit)
+
+    def cancel_timer(self, timer: str, key: Key) -> core.CancelTimer:
+        """Stop a timer; its expiry may be under way."""
+        running = self._note(self.armed, (timer, key), None)
+        if running is not None:
+            self._note(self.stale, (timer, key), running)
+        return core.CancelTimer(timer, key)
 
     def fired(self, event: core.TimerFired) -> bool:
         """Take a firing; false if it is stale."""
@@ -229,19 +245,9 @@ def _prepare(machine: Machine, interpreter: Callable[[Machine], Interpreter]) ->
     for (state, trigger), cell in machine.table.items():
         asked = tuple(Question(a.of, frozenset((*a.reads, machine.name)), f"{machine.name}.{a.name}") for a in cell.atoms)
         places.setdefault(id(state), {})[trigger] = Place(asked)
-    kept = {id(state): tuple(f in machine.live[state] for f in fields) if state in machine.live else None for state in machine.states}
+    trims = {id(state): keeping(machine.data, tuple(f in kept for f in fields)) for state, kept in machine.live.items()}
     over = frozenset(id(state) for state in (*machine.final, *([machine.initial] if machine.family else [])))
-    return Compiled(machine, interpreter(machine), None, fields, Slot(machine.initial, machine.data()), places, kept, over)
-
-
-def _trimmed(compiled: Compiled, state: Enum, data: Any) -> Any:
-    """``Machine.trimmed``, prepared."""
-    kept = compiled.kept[id(state)]
-    if kept is None:
-        return data
-    initial = compiled.start.data
-    values = [getattr(data if keeps else initial, name) for name, keeps in zip(compiled.fields, kept, strict=True)]
-    return compiled.machine.data(*values)
+    return Compiled(machine, interpreter(machine), None, fields, Slot(machine.initial, machine.data()), places, trims, over)
 
 
 def _in_order(timers: Mapping[TimerId, int]) -> tuple[tuple[TimerId, int], ...]:

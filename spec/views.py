@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any, final
 
-from attrs import frozen
+from attrs import define
 
 from troth.spec.core import Key
 from troth.spec.errors import UnreadMachine
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from troth.spec.party import Party
 
 
-@frozen
+@define
 class Slot:
-    """One machine instance: where it is, and its data."""
+    """One machine instance: where it is, and its data. Never changed; it is not frozen because that costs more than all it holds."""
 
     state: Enum
     data: Any
@@ -34,12 +34,16 @@ class Members(Mapping[Any, Slot]):
 
     __slots__ = ("_absent", "_by_state", "_slots")
 
-    def __init__(self, slots: Mapping[Any, Slot], absent: Slot, by_state: Mapping[Enum, tuple[Any, ...]] | None = None) -> None:
+    def __init__(self, slots: Mapping[Any, Slot], absent: Slot, by_state: dict[int, tuple[Any, ...]] | None = None) -> None:
         self._slots = slots
         self._absent = absent
         self._by_state = by_state
 
     def __getitem__(self, key: Key) -> Slot:
+        return self._slots.get(key, self._absent)
+
+    def at(self, key: Key) -> Slot:
+        """The same as ``[key]``, in one call."""
         return self._slots.get(key, self._absent)
 
     def __iter__(self) -> Iterator[Any]:
@@ -66,32 +70,33 @@ class Members(Mapping[Any, Slot]):
         if len(self._slots) <= _SCANNED:
             return sum(slot.state in states for slot in self._slots.values())
         index = self._index()
-        return sum(len(index.get(state, ())) for state in states)
+        return sum(len(index.get(id(state), ())) for state in states)
 
     def first(self, *states: Enum) -> Any:
         """The lowest key whose instance is in one of ``states``; ``None`` if there is none."""
         if len(self._slots) <= _SCANNED:
             return min((key for key, slot in self._slots.items() if slot.state in states), default=None)
         index = self._index()
-        return min((index[state][0] for state in states if index.get(state)), default=None)
+        return min((index[id(state)][0] for state in states if index.get(id(state))), default=None)
 
     def within(self, *states: Enum) -> tuple[Any, ...]:
         """The keys of the instances in one of ``states``, lowest first."""
         if len(self._slots) <= _SCANNED:
             return tuple(sorted(key for key, slot in self._slots.items() if slot.state in states))
         index = self._index()
-        return tuple(sorted(key for state in states for key in index.get(state, ())))
+        return tuple(sorted(key for state in states for key in index.get(id(state), ())))
 
-    def _index(self) -> Mapping[Enum, tuple[Any, ...]]:
+    def _index(self) -> dict[int, tuple[Any, ...]]:
+        """Keys by the identity of their state: a member of an enum is one object, and asking it for its hash is slow."""
         if self._by_state is None:
-            by_state: dict[Enum, tuple[Any, ...]] = {}
+            by_state: dict[int, tuple[Any, ...]] = {}
             for key in self:
-                state = self._slots[key].state
+                state = id(self._slots[key].state)
                 by_state[state] = (*by_state.get(state, ()), key)
             self._by_state = by_state
         return self._by_state
 
-    def _moved(self, key: Any, target: Enum | None) -> Mapping[Enum, tuple[Any, ...]] | None:
+    def _moved(self, key: Any, target: Enum | None) -> dict[int, tuple[Any, ...]] | None:
         """The index, if there is one, once the instance is in ``target``."""
         if self._by_state is None:
             return None
@@ -101,32 +106,35 @@ class Members(Mapping[Any, Slot]):
             return self._by_state
         index = dict(self._by_state)
         if source is not None:
-            keys = index[source]
+            keys = index[id(source)]
             place = bisect_left(keys, key)
-            index[source] = keys[:place] + keys[place + 1 :]
+            index[id(source)] = keys[:place] + keys[place + 1 :]
         if target is not None:
-            keys = index.get(target, ())
+            keys = index.get(id(target), ())
             place = bisect_left(keys, key)
-            index[target] = (*keys[:place], key, *keys[place:])
+            index[id(target)] = (*keys[:place], key, *keys[place:])
         return index
 
 
 class View:
     """A party at one moment. Machines are attributes: a ``Slot``, or ``Members`` where the machine is a family."""
 
-    __slots__ = ("_slots", "config", "key", "own")
+    __slots__ = ("__dict__", "config", "key", "own")
 
-    def __init__(self, slots: Mapping[str, Slot | Members], config: Any, key: Key = None, own: Slot | None = None) -> None:
-        self._slots = slots
+    def __init__(self, slots: dict[str, Slot | Members], config: Any, key: Key = None, own: Slot | None = None) -> None:
+        self.__dict__ = slots  # shared, not copied: the store never changes a mapping of slots, and nobody sets attributes here
         self.config = config
         self.key = key
         self.own: Any = own
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self._slots[name]
-        except KeyError:
-            raise UnreadMachine(f"there is no machine {name!r}; the party has {', '.join(self._slots)}") from None
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            raise UnreadMachine(f"there is no machine {name!r}; the party has {', '.join(self.__dict__)}")
 
     @classmethod
     def initial(cls, party: Party) -> View:
@@ -140,7 +148,7 @@ class View:
     def at(self, machine: str, key: Key, state: Enum, data: Any) -> View:
         """The same moment, looked at from one instance, with that instance as given."""
         own = Slot(state, data)
-        slots = dict(self._slots)
+        slots = dict(self.__dict__)
         slots[machine] = Members({key: own}, own) if isinstance(slots[machine], Members) else own
         return View(slots, self.config, key, own)
 
@@ -152,7 +160,7 @@ class Reader:
 
     def __init__(self, view: View, allowed: Container[str], name: str) -> None:
         self._view = view
-        self._slots = view._slots  # noqa: SLF001 - two classes of one mind
+        self._slots = view.__dict__
         self.config = view.config
         self.key = view.key
         self.own = view.own

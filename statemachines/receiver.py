@@ -16,11 +16,12 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from troth.spec import core
 from troth.spec import messages as m
 from troth.spec.core import CancelTransfer, Pull, TransferOutcome
+from troth.spec.data import evolve
 from troth.spec.emits import Firing, cancel_timer, effect, send, set_timer
 from troth.spec.engine import PartyCore
 from troth.spec.guards import always, atom

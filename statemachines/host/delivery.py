@@ -13,8 +13,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
+from troth.spec.data import evolve
 from troth.spec.emits import Firing, Keys, cancel_timer, send, set_timer, signal
 from troth.spec.guards import always, atom
 from troth.spec.limits import MAX_SEQUENCE

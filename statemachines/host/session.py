@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from troth.spec.core import CloseLink, OpenLink
+from troth.spec.data import evolve
 from troth.spec.emits import Firing, cancel_timer, deliver, each, effect, send, set_timer, signal
 from troth.spec.guards import always, atom
 from troth.spec.limits import MAX_EPOCH

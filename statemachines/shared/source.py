@@ -14,9 +14,10 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from troth.spec.core import Offer, Release
+from troth.spec.data import evolve
 from troth.spec.emits import Firing, Forward, Keys, cancel_timer, effect, send, set_timer
 from troth.spec.guards import always
 from troth.spec.machine import SAME, Family, Ignore, Machine, Row, keep

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from troth.spec.core import Key
+from troth.spec.data import evolve
 from troth.spec.emits import Emit, Firing, Forward, Keys, fixed, signal
 from troth.spec.limits import Limits
 from troth.spec.messages import Done, Outcome

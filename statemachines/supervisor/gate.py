@@ -13,9 +13,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from troth.spec.core import Key
+from troth.spec.data import evolve
 from troth.spec.emits import Firing, send, signal
 from troth.spec.guards import always, atom
 from troth.spec.machine import SAME, Ignore, Machine, Refuse, Row, keep

@@ -13,9 +13,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from troth.spec.core import Key, Resolve
+from troth.spec.data import evolve
 from troth.spec.emits import Firing, effect, send, signal
 from troth.spec.guards import always, atom
 from troth.spec.machine import SAME, Family, Ignore, Machine, Refuse, Row, keep

@@ -17,8 +17,9 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
+from troth.spec.data import evolve
 from troth.spec.emits import Firing, Forward, Keys, cancel_timer, send, set_timer, signal
 from troth.spec.guards import always, atom
 from troth.spec.machine import SAME, Family, Ignore, Machine, Refuse, Row, keep
