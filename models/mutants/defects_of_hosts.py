@@ -20,6 +20,7 @@ from troth.statemachines.host.session import BOUND
 from troth.statemachines.host.states import HostSessionState
 from troth.statemachines.shared.words import CONTROL, is_, own, session_epoch, then
 from troth.statemachines.supervisor import teardown
+from troth.statemachines.supervisor.launches import LaunchState
 from troth.statemachines.supervisor.teardown import TeardownData, TeardownState
 
 S, D, W = HostSessionState, DeliveryState, TeardownState
@@ -43,6 +44,7 @@ def latch(data: Any, event: Any) -> Any:  # noqa: ARG001
 
 
 latched = atom("latched", of=lambda view, event: view.own.data.latched)
+serving = atom("serving", reads=["launches"], of=lambda view, event: view.launches.count(LaunchState.RETAINED) > 0)
 
 
 def d1(machine: Machine) -> Machine:
@@ -62,7 +64,7 @@ def d1(machine: Machine) -> Machine:
             "D1-end",
             W.OPEN,
             "finalize",
-            teardown.left & teardown.unclaimed & latched,
+            teardown.unclaimed & latched & serving,
             W.FORCING,
             teardown.claim_stopped,
             at_once,
