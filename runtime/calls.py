@@ -29,11 +29,35 @@ class Resolved:
 
 
 @define(eq=False)
+class _Waiting:
+    """A call that has not returned."""
+
+    found: Resolved | None = None
+    task: trio.lowlevel.Task | None = None
+    """Who sleeps until there is an outcome, or will never be one."""
+
+    def wake(self) -> None:
+        """Let the sleeper look."""
+        if self.task is not None:
+            trio.lowlevel.reschedule(self.task)
+            self.task = None
+
+    async def sleep(self) -> None:
+        """Until it is woken. No event in between: a round of a task sleeps three times."""
+        self.task = trio.lowlevel.current_task()
+        await trio.lowlevel.wait_task_rescheduled(self._give_up)
+
+    def _give_up(self, _raise_cancel: object) -> trio.lowlevel.Abort:
+        self.task = None
+        return trio.lowlevel.Abort.SUCCEEDED
+
+
+@define(eq=False)
 class Calls:
     """The calls of one party. ``give`` hands an event to its core."""
 
     give: Callable[[Event], Step | None]
-    _waiting: dict[int, tuple[trio.Event, list[Resolved]]] = field(factory=dict)
+    _waiting: dict[int, _Waiting] = field(factory=dict)
     _last: int = 0
     _fault: tuple[str, BaseException] | None = None
     """Why nothing is decided any more."""
@@ -49,8 +73,8 @@ class Calls:
         """Nothing will be decided any more: who waits is told so, and whoever calls from now on."""
         if self._fault is None:
             self._fault = why, cause
-        for event, _found in self._waiting.values():
-            event.set()
+        for waiting in self._waiting.values():
+            waiting.wake()
 
     def _check_fault(self) -> None:
         if self._fault is not None:
@@ -61,14 +85,12 @@ class Calls:
         """Make a call and wait for its outcome. Raises ``Misuse`` if it may not be made now."""
         self._check_fault()
         number = self.number() if number is None else number
-        event, found = self._waiting[number] = trio.Event(), []
+        waiting = self._waiting[number] = _Waiting()
         try:
             self.now(call, payload, number)
-            if event.is_set():
-                # Decided at once: a caller whose time is up is told so all the same, or a task that is there could not be polled for.
-                await trio.lowlevel.cancel_shielded_checkpoint()
-            else:
-                await event.wait()
+            # Decided at once: a caller whose time is up is told so all the same, or a task that is there could not be polled for.
+            if waiting.found is None:
+                await waiting.sleep()
         except trio.Cancelled:
             # Whatever was decided already is undone by the core's own row (a task that was handed over goes back), never here.
             del self._waiting[number]
@@ -78,20 +100,23 @@ class Calls:
             self._waiting.pop(number, None)
             raise
         del self._waiting[number]
-        if not found:
+        if waiting.found is None:
             self._check_fault()
-        return found[0]
+        return self._outcome(waiting, call)
 
     def at_once(self, call: str, *, number: int) -> Resolved:
         """Make a call that is resolved within its own step."""
-        event, found = self._waiting[number] = trio.Event(), []
+        waiting = self._waiting[number] = _Waiting()
         try:
             self.now(call, None, number)
         finally:
             del self._waiting[number]
-        if not event.is_set():
-            raise RuntimeFault(f"{call}() was not resolved at once")
-        return found[0]
+        return self._outcome(waiting, call)
+
+    def _outcome(self, waiting: _Waiting, call: str) -> Resolved:
+        if waiting.found is None:
+            raise RuntimeFault(f"{call}() came back without an outcome")
+        return waiting.found
 
     def now(self, call: str, payload: Any = None, number: int = 0) -> None:
         """Make a call that nobody waits for."""
@@ -102,9 +127,7 @@ class Calls:
     def resolve(self, effect: Resolve) -> None:
         """Let a call return. One that was given up meanwhile is not there any more."""
         waiting = self._waiting.get(effect.number)
-        if waiting is None:
+        if waiting is None or waiting.found is not None:
             return
-        event, found = waiting
-        if not found:
-            found.append(Resolved(effect.outcome, effect.value))
-        event.set()
+        waiting.found = Resolved(effect.outcome, effect.value)
+        waiting.wake()

@@ -81,6 +81,8 @@ class Driver:
     _local: deque[_Pending] = field(factory=deque)
     _later: deque[_Pending] = field(factory=deque)
     _busy: bool = False
+    _now: float | None = None
+    """The clock during one reaction, looked at when it is first needed."""
     on_fault: Callable[[BaseException], None] = field(default=_nobody, init=False)
     """Told of what ends in the middle of a reaction, before that is raised to whoever has given the event."""
     timers: Timers = field(init=False)
@@ -132,6 +134,7 @@ class Driver:
             self._later.append(_Pending(party, event))
             return None
         self._busy = True
+        self._now = None
         try:
             step = self._handle(party, event)
             while self._local or self._later:
@@ -172,7 +175,9 @@ class Driver:
 
     def _perform(self, party: str, hosted: Hosted, effect: Effect) -> None:
         if isinstance(effect, SetTimer):
-            self.timers.set(party, effect.timer, effect.key, effect.generation, getattr(hosted.limits, effect.limit))
+            if self._now is None:
+                self._now = trio.current_time()
+            self.timers.set(party, effect.timer, effect.key, effect.generation, getattr(hosted.limits, effect.limit), now=self._now)
         elif isinstance(effect, CancelTimer):
             self.timers.cancel(party, effect.timer, effect.key)
         elif not hosted.performer.perform(effect):

@@ -36,14 +36,14 @@ class Timers:
     _sleep_until: float = math.inf
     _earlier: trio.Event = field(factory=trio.Event)
 
-    def set(self, party: str, timer: str, key: Key, generation: int, duration_s: float | None) -> None:
-        """(Re)start a timer. Without a duration it never fires, but it is no longer what it was."""
+    def set(self, party: str, timer: str, key: Key, generation: int, duration_s: float | None, *, now: float | None = None) -> None:
+        """(Re)start a timer. Without a duration it never fires, but it is no longer what it was. ``now`` saves looking at the clock."""
         where = party, timer, key
         if duration_s is None:
             self._running.pop(where, None)
             return
         self._order += 1
-        deadline = trio.current_time() + duration_s
+        deadline = (trio.current_time() if now is None else now) + duration_s
         self._running[where] = deadline, self._order, generation
         heapq.heappush(self._heap, (deadline, self._order, where))
         if len(self._heap) > 2 * len(self._running) + _SLACK:

@@ -52,17 +52,16 @@ class PartyCore:
 
     def handle(self, event: Event) -> Step:
         """Take one event. Raises ``CoreError`` or ``BadGuard`` only where the declaration itself is broken."""
-        fault = _fault(event)
         where = selector(event)
         route = self.party.by_selector.get(where)
         if route is None:
             why = f"{self.party.name} has no route for {spelled_selector(where)}"
-            return Step(refusal=Refusal(fault, f"{self.party.name}.unrouted", why))
+            return Step(refusal=Refusal(_fault(event), f"{self.party.name}.unrouted", why))
         saved = self._store.save()
         if isinstance(event, core.TimerFired) and not self._store.fired(event):
             return Step(rows=(f"timer.{event.timer}.stale",))
         try:
-            step = _Run(self._store, route, fault, self._strict).run(event)
+            step = _Run(self._store, route, self._strict).run(event)
         except BaseException:
             self._store.undo(saved)
             raise
@@ -112,11 +111,10 @@ _EFFECTS = frozenset(get_args(core.Effect))
 class _Run:
     """One ``handle`` under way."""
 
-    def __init__(self, store: Store, route: Route, fault: RefusalKind, strict: bool) -> None:
+    def __init__(self, store: Store, route: Route, strict: bool) -> None:
         self.store = store
         self.strict = strict
         self.route = route
-        self.fault = fault
         self.queue: deque[_Micro] = deque()
         self.effects: list[core.Effect] = []
         self.rows: list[str] = []
@@ -130,8 +128,9 @@ class _Run:
             if self.queue[0][4] > MICRO_STEPS_LIMIT or len(self.rows) > MICRO_STEPS_AN_INSTANCE * most:
                 last = " ".join(self.rows[-6:])
                 raise CoreError(f"{self.store.party.name}: signals do not end after {MICRO_STEPS_LIMIT} micro-steps: ... {last}")
-            refusal = self._micro(self.queue.popleft())
-            if refusal is not None:
+            refused = self._micro(self.queue.popleft())
+            if refused is not None:
+                refusal = Refusal(_fault(event), refused.id, refused.why)
                 return Step((), tuple(self.rows), tuple(self.guards), refusal)
         return Step(tuple(self.effects), tuple(self.rows), tuple(self.guards))
 
@@ -151,7 +150,8 @@ class _Run:
         for key in keys:
             self.queue.append((machine, trigger, key, event, depth))
 
-    def _micro(self, micro: _Micro) -> Refusal | None:
+    def _micro(self, micro: _Micro) -> Entry | None:
+        """Take a micro-step; the entry that refuses it, if one does."""
         machine, trigger, key, event, _ = micro
         store = self.store
         compiled = store.compiled[machine]
@@ -170,7 +170,7 @@ class _Run:
         if entry.kind is Kind.ROW:
             self._take(compiled, known, micro, view)
         elif entry.kind is Kind.REFUSE:
-            return Refusal(self.fault, entry.id, entry.why)
+            return entry
         return None
 
     def _valuation(self, questions: tuple[Question, ...], event: Any, view: View) -> int:
@@ -183,9 +183,11 @@ class _Run:
             answer = question.of(reader, event)
             if answer is True:
                 bits |= 1 << place
-            elif answer is not False:
+                guards.append(question.yes)
+            elif answer is False:
+                guards.append(question.no)
+            else:
                 raise BadGuard(f"atom {question.name} answered {answer!r}; a guard must answer with a real bool")
-            guards.append((question.name, answer))
         return bits
 
     def _take(self, compiled: Compiled, known: tuple[Entry, Enum, _Plan], micro: _Micro, view: View) -> None:

@@ -41,6 +41,17 @@ class Question:
     of: Callable[[Any, Any], bool]
     may_read: frozenset[str]
     name: str
+    yes: tuple[str, bool] = field(init=False)
+    no: tuple[str, bool] = field(init=False)
+    """The two answers, as a step lists them."""
+
+    @yes.default
+    def _yes(self) -> tuple[str, bool]:
+        return self.name, True
+
+    @no.default
+    def _no(self) -> tuple[str, bool]:
+        return self.name, False
 
 
 @define(eq=False)
