@@ -44,6 +44,7 @@ STANDARD: tuple[str, ...] = (
     "transfer/given_up",
     "transfer/sole",
     "transfer/lease",
+    "transfer/task",
     "process",
     "process/death",
     "process/clock",

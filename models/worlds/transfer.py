@@ -8,6 +8,7 @@ from __future__ import annotations
 from troth.models.bounds import Bounds, blueprint
 from troth.models.world import World
 from troth.models.worlds.protocol.receiver_alone import alone
+from troth.models.worlds.protocol.task_payloads import payload
 from troth.models.worlds.protocol.transfers import Way, claims, transfer
 
 
@@ -62,3 +63,9 @@ def lease(_bounds: Bounds) -> World:
     """A result that moves while the trainer's lease is due: bytes are life, and a stall is none."""
     made = transfer("transfer/lease", lease.doc, Way(receivers=1, breaks=1, moves=2, leases=True))
     return claims(made, "settled", "lost", "R17")
+
+
+@blueprint("transfer/task")
+def task(_bounds: Bounds) -> World:
+    """A task's payload on its way to the trainer: offered, fetched, lost, offered again, and given up."""
+    return payload("transfer/task", task.doc)
