@@ -72,9 +72,9 @@ def told_is_accepted(s: Session) -> Expr:
 
 
 def cancel_spares_the_session(s: Session) -> Expr:
-    """P24, beside what is watched: only a host that ends the session aborts the trainer."""
+    """P24, beside what is watched: no host goes on with a trainer that it aborted. One that was started anew may open it, in vain."""
     aborted = s.trainer.at("session", T.ABORTED) & s.trainer.data("session", "verdict", Verdict.ABORTED)
-    return aborted >> (s.host.at("session", H.ABORTING, H.CLOSING, H.CLOSED, H.IDLE) | s.host.handle.is_down)
+    return aborted >> ~s.host.at("session", H.READY, H.DRAINING)
 
 
 def rejected_is_not_accepted(s: Session) -> Expr:
@@ -145,9 +145,9 @@ def held_at_source_is_held(s: Session) -> Expr:
 
 
 STATES: dict[str, State] = {
-    "P01": unbound_is_empty, "P06": bounded, "P10": told_is_accepted, "P12": aborted_is_idle, "P24": cancel_spares_the_session, "P35": served_while_up,
-    "P37": settled_is_held, "P40": watched_while_bound, "P41": cancelled_is_given_up, "P44": nothing_left, "P55": never_in_shutdown,
-    "P56": new_is_new, "P62": held_at_source_is_held, "P96": rejected_is_not_accepted,
+    "P01": unbound_is_empty, "P06": bounded, "P10": told_is_accepted, "P12": aborted_is_idle, "P24": cancel_spares_the_session,
+    "P35": served_while_up, "P37": settled_is_held, "P40": watched_while_bound, "P41": cancelled_is_given_up, "P44": nothing_left,
+    "P55": never_in_shutdown, "P56": new_is_new, "P62": held_at_source_is_held, "P96": rejected_is_not_accepted,
 }  # fmt: skip
 """What is said of states. Where a watch has the same id, both are claimed."""
 
