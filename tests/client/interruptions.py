@@ -68,6 +68,7 @@ def interrupted(at: int, act: Callable[[], object], *, raises: bool = False) -> 
     """Let ``act`` interrupt the block before its ``at``-th instruction."""
     interrupter = Interrupter(at, act, raises=raises)
     before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 looks once, when tracing begins, whether anybody wants instructions
     sys.settrace(interrupter.trace)
     try:
         yield interrupter

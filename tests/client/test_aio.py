@@ -236,11 +236,16 @@ def test_a_program_that_is_cancelled_still_closes_its_session(world: Callable[..
 def test_a_session_that_breaks_ends_its_block_with_the_fault(world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> None:
     """At once: there is nothing to wait for."""
 
-    async def breaks(trainer: TrainerSession) -> None:
-        await trio.sleep(2)
-        raise RuntimeFault("oh")
+    whole = TrainerSession.run
 
-    monkeypatch.setattr(TrainerSession, "_keep_data", breaks)
+    async def breaking(trainer: TrainerSession, *, task_status: trio.TaskStatus[None]) -> None:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(partial(whole, trainer))
+            task_status.started()
+            await trio.sleep(2)
+            raise RuntimeFault("oh")
+
+    monkeypatch.setattr(TrainerSession, "run", breaking)
     took: list[float] = []
 
     async def program(path: Path) -> None:
