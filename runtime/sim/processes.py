@@ -57,7 +57,7 @@ class SimProcess:
     """TERM has come."""
     owner_lost: trio.Event = field(factory=trio.Event)
     """The end of the owner pipe has come."""
-    _table: SimProcesses = field(kw_only=True)
+    _table: SimProcesses = field(kw_only=True, alias="table")
     _scope: trio.CancelScope = field(init=False, factory=trio.CancelScope)
     _signal: int | None = field(init=False, default=None)
 

@@ -65,9 +65,11 @@ async def main(directory: Path, parts: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    # Whoever runs the tests may ignore these (nohup, a job in the background), and that is inherited.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     arguments = sys.argv[2:]
-    run = partial(trio.run, main, Path(sys.argv[1]), [part for part in arguments if part != "thread"])
+    run = partial(trio.run, partial(main, Path(sys.argv[1]), [part for part in arguments if part != "thread"]))
     if "thread" in arguments:
         thread = threading.Thread(target=run)
         thread.start()

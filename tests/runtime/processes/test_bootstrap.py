@@ -311,7 +311,7 @@ def is_right(key: str, value: Any) -> bool:
 def fits(name: str, value: float) -> bool:
     """Whether a limit may be that, beside the defaults of the others."""
     try:
-        Limits(**{name: value})
+        Limits(**{name: value})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     except (ValueError, LimitOrder):
         return False
     return True
@@ -393,5 +393,6 @@ def test_the_environment_says_where_the_file_is() -> None:
 
 @pytest.mark.parametrize("field", [field.name for field in attrs.fields(Bootstrap)])
 def test_a_host_cannot_make_one_that_no_trainer_would_read(field: str) -> None:
+    wrong: dict[str, Any] = {field: object()}
     with pytest.raises((ValueError, TypeError), match=field.replace("launch", "launch_id")):
-        attrs.evolve(GIVEN, **{field: object()})
+        attrs.evolve(GIVEN, **wrong)

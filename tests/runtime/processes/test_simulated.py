@@ -322,8 +322,9 @@ async def test_leaving_ends_everything_and_reports_it() -> None:
 
 @simulated
 async def test_leaving_because_of_a_cancellation_ends_everything_too() -> None:
+    table = SimProcesses()
     with trio.move_on_after(1) as scope:
-        async with SimProcesses() as table:
+        async with table:
             table.program("ignores", for_ever, takes_term=True)
             await table.spawn(launch("ignores"))
             await trio.sleep_forever()
