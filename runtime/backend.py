@@ -119,6 +119,8 @@ class ExternalProcess:
     _stack: AsyncExitStack = field(init=False, factory=AsyncExitStack)
     _tracer: Tracer | None = field(init=False, default=None)
     _broken: bool = field(init=False, default=False)
+    _finalizing: trio.Lock = field(init=False, factory=trio.Lock)
+    """Held by whoever waits for the end."""
 
     # -- the application -----------------------------------------------------------------------------------------------
 
@@ -201,8 +203,9 @@ class ExternalProcess:
         await self._call("abort")
 
     async def finalize(self) -> bool:
-        """End everything in order. False if it had to be forced."""
-        found = await self._call("finalize")
+        """End everything in order. False if it had to be forced. Whoever calls it meanwhile, or leaves the block, waits with it."""
+        async with self._finalizing:
+            found = await self._call("finalize")
         return found.outcome is m.Outcome.OK
 
     def status(self) -> TrainerStatus:

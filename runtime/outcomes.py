@@ -40,7 +40,7 @@ SEND: Mapping[Outcome, Failure] = {
 
 EXECUTE: Mapping[Outcome, Failure] = {
     Outcome.REFUSED: (errors.TaskRefused, "did not take the task"),
-    Outcome.FAILED: (errors.TaskUndelivered, "was not reached with the task in time"),
+    Outcome.FAILED: (errors.TaskUndelivered, "was not reached with the task"),
     Outcome.TIMEOUT: (errors.TaskTimeout, "has the task, but sent no result within result_wait_s"),
     Outcome.LOST: (errors.TrainerLost, "was lost with the task"),
     Outcome.CANCELLED: (errors.CallCancelled, "was told to drop the task"),
