@@ -7,6 +7,7 @@ call returns or raises.
 from __future__ import annotations
 
 import logging
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -229,7 +230,11 @@ class TrainerSession:
                 tracer.close()
 
     async def _watch_owner(self, fd: int) -> None:
-        await trio.lowlevel.wait_readable(fd)
+        own = os.dup(fd)  # another session of this process may wait for the same end, and a descriptor is waited on once
+        try:
+            await trio.lowlevel.wait_readable(own)
+        finally:
+            os.close(own)
         self._driver.give(PARTY, c.OwnerLost())
 
     async def _keep(self, role: Role) -> None:

@@ -151,7 +151,11 @@ class SocketListener:
                     await trio.sleep(PAUSE_S)  # asked again at once, it would fail again at once
                 # Any other error is that of one connection, which is gone: ECONNABORTED and its like.
                 continue
-            stream = SocketStream(_set_up(sock))
+            try:
+                stream = SocketStream(_set_up(sock))
+            except OSError:
+                sock.close()  # it has ended already, which some systems say here
+                continue
             if _foreign(stream):
                 self._refuse(stream)
                 continue
@@ -185,7 +189,10 @@ class SystemNetwork:
         if endpoint.startswith(UNIX):
             return _listen_unix(endpoint)
         family, host, port = _loopback(endpoint)
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as error:
+            raise EndpointRefused(f"{endpoint}: {os.strerror(error.errno or 0)}") from error
         try:
             sock.setblocking(False)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -205,7 +212,10 @@ class SystemNetwork:
         else:
             family, host, port = _loopback(endpoint)
             address = (host, port)
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as error:  # no descriptor is left now; there may be one when it is dialled again
+            raise LinkDown(f"{endpoint}: {os.strerror(error.errno or 0)}") from error
         try:
             sock.setblocking(False)
             await _connect(sock, address)
@@ -231,7 +241,10 @@ def _listen_unix(endpoint: str) -> SocketListener:
         raise EndpointRefused(f"{endpoint}: {folder}: {os.strerror(error.errno or 0)}") from error
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
         raise EndpointRefused(f"{endpoint}: {folder} must be a directory of this user that nobody else can enter (mode 0700)")
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    except OSError as error:
+        raise EndpointRefused(f"{endpoint}: {os.strerror(error.errno or 0)}") from error
     try:
         sock.setblocking(False)
         _bind_private(sock, path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import trio
 
@@ -16,6 +18,7 @@ from troth.runtime.errors import (
 from troth.runtime.sim.processes import SimProcess
 from troth.runtime.trainer import TrainerSession
 from troth.runtime.wire.besides import Credentials
+from troth.spec.core import ProcessSignal
 from troth.spec.limits import Limits
 
 
@@ -241,5 +244,61 @@ def test_the_death_of_the_guardian_fails_the_task_and_the_trainer() -> None:
                 with pytest.raises(TrainerLost):
                     await trainer.execute("train", {})
             assert trio.current_time() < 10
+
+    run(main)
+
+
+def test_a_block_that_is_left_while_another_task_finalizes_waits_for_the_same_end() -> None:
+    """Every caller is told how it ended, and nobody waits for ever."""
+
+    async def main() -> None:
+        async def linger(session: TrainerSession, process: SimProcess) -> None:
+            await session.init()
+            await session.receive()
+            await trio.sleep(1)
+
+        async with staged() as stage:
+            stage.trainer(linger)
+            ended: list[bool] = []
+            with trio.fail_after(60):
+                async with trio.open_nursery() as nursery, stage.backend() as trainer:
+
+                    async def finalize() -> None:
+                        ended.append(await trainer.finalize())
+
+                    nursery.start_soon(finalize)
+                    nursery.start_soon(finalize)
+                    await trio.sleep(0.5)
+            assert ended == [True, True]
+            assert stage.ended == ["done"]
+
+    run(main)
+
+
+def test_two_sessions_of_a_process_hear_of_their_owner_s_end_alike() -> None:
+    """They share one descriptor, on which an event loop waits once."""
+
+    async def main() -> None:
+        ours, theirs = os.pipe()
+        async with trio.open_nursery() as nursery, staged() as stage:
+            stage.owner_fd = ours
+            stage.trainer(hang)
+
+            async def serve() -> None:
+                with pytest.raises(SessionError):
+                    async with stage.backend() as trainer:
+                        await trainer.execute("train", {})
+
+            for _ in range(2):
+                nursery.start_soon(serve)
+            while len(stage.sessions) < 2 or not all(session.current for session in stage.sessions):
+                await trio.lowlevel.checkpoint()
+            os.close(theirs)
+            with trio.fail_after(60):
+                while not all(session.over for session in stage.sessions):
+                    await trio.sleep(0.1)
+            for process in stage.processes.snapshot():
+                stage.processes.signal(process.launch_id, ProcessSignal.KILL)
+        os.close(ours)
 
     run(main)

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import trio
@@ -293,3 +294,43 @@ async def test_a_process_without_descriptors_left_goes_on_accepting_later(folder
 
     assert isinstance(listener, SocketListener)
     assert next(failures, None) is None
+
+
+async def test_without_a_descriptor_left_a_dial_fails_as_if_nobody_were_there(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that it is tried again: a script's data loaders may have taken them all for a while. Nobody can listen then, and is told why."""
+
+    def none_left(*_arguments: object) -> NoReturn:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(system.socket, "socket", none_left)
+    with pytest.raises(LinkDown, match="Too many open files"):
+        await SystemNetwork().dial(endpoint)
+    with pytest.raises(EndpointRefused, match="Too many open files"):
+        await SystemNetwork().listen(endpoint)
+
+
+async def test_a_connection_that_ends_while_it_is_set_up_does_not_close_the_door(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = SystemNetwork()
+    listener = await network.listen(endpoint)
+    set_up, outcomes = system._set_up, iter([None, OSError(errno.EINVAL, "ended")])
+
+    def fail_the_second(sock: socket.socket) -> socket.socket:
+        failure = next(outcomes, None)
+        if failure is not None:
+            raise failure
+        return set_up(sock)
+
+    monkeypatch.setattr(system, "_set_up", fail_the_second)
+    first = await network.dial(listener.endpoint)
+    accepted: list[Stream] = []
+
+    async def accept() -> None:
+        accepted.append(await listener.accept())
+
+    with trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(accept)
+            assert await first.receive_into(memoryview(bytearray(1))) == 0
+            second = await network.dial(listener.endpoint)
+    for closing in (first, second, *accepted, listener):
+        closing.close()
