@@ -26,7 +26,8 @@ def ledger(_bounds: Bounds) -> World:
 @blueprint("ledger/eviction")
 def eviction(_bounds: Bounds) -> World:
     """A trainer with three tasks and room for two: the oldest that is over is forgotten, and stays forgotten."""
-    has = Memory(tasks=3, room=2, ends=(), other=False, unlucky=False, late=False, tasks_are=FEW, reached=("R19",))
+    only = ("P03", "P05", "P30", "P31", "P60", "P81", "P86")
+    has = Memory(tasks=3, room=2, ends=(), other=False, unlucky=False, late=False, tasks_are=FEW, only=only, reached=("R19",))
     return trainer_alone.alone("ledger/eviction", eviction.doc, has)
 
 
@@ -40,14 +41,16 @@ def anew(_bounds: Bounds) -> World:
 @blueprint("ledger/callers")
 def callers(_bounds: Bounds) -> World:
     """A trainer with two threads in receive(): each task is handed to one of them, and put back if that one gives up."""
-    has = Memory(tasks=2, room=2, callers=2, other=False, unlucky=False, late=False, ends=("SHUTDOWN",), tasks_are=FEW)
+    only = ("P03", "P04", "P15", "P31", "P72", "P79", "P81", "P84")
+    has = Memory(tasks=2, room=2, callers=2, other=False, unlucky=False, late=False, ends=("SHUTDOWN",), tasks_are=FEW, only=only)
     return trainer_alone.alone("ledger/callers", callers.doc, has)
 
 
 @blueprint("ledger/results")
 def results(_bounds: Bounds) -> World:
     """A trainer with one result, two attempts to publish it, and two receivers that come, stall, give up or hold it."""
-    has = Memory(receivers=2, attempts=2, unlucky=False, tasks_are=FEW)
+    only = ("P12", "P13", "P32", "P33", "P35", "P42", "P47", "P57", "P73", "P77", "P81", "P84", "P86", "P88", "P89", "P90")
+    has = Memory(receivers=2, attempts=2, unlucky=False, tasks_are=FEW, only=only)
     return trainer_alone.alone("ledger/results", results.doc, has)
 
 

@@ -69,6 +69,8 @@ class Memory:
     tasks_are: tuple[str, ...] = ("offered", "asked about", "cancelled", "mistaken")
     late: bool = True
     """What the host says of results, and of the session, may also come when it means nothing any more."""
+    only: tuple[str, ...] = ()
+    """What is watched, where it is not everything: a memory of what came makes more states."""
     reached: tuple[str, ...] = ()
     """Races that the world contains."""
 
@@ -80,6 +82,7 @@ def alone(name: str, doc: str, has: Memory) -> World:
     watches = [watch for watch in trainer_watches(has.epochs, has.tasks) if watch.id in WATCHED]
     watches += [never(id_, any_wrong(wrong)) for id_, wrong in STEPS.items()]
     watches.append(Watch("P87", (0, 0), answering.second_chance, {broken("P87"): lambda memory: memory == "broken"}))
+    watches = [watch for watch in watches if not has.only or watch.id in has.only]
     core = Watched(TRAINER, [config], watches, frozenset({"lease", "beat", "join", "hello"}))
     trainer = Reading(world.party("trainer", core, stale_timers=False), TRAINER)
     nobody = world.party("nobody", lambda state, _event: (state, ()), initial=0)
