@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from attrs import evolve
@@ -14,7 +15,7 @@ from troth.statemachines.receiver import ARRIVED, HOLD, DownloadState, quiet
 from troth.statemachines.trainer import ledger, publication, session
 from troth.statemachines.trainer.ledger import LedgerState
 from troth.statemachines.trainer.publication import BUSY, OPEN, PublicationState
-from troth.statemachines.trainer.states import TrainerSessionState
+from troth.statemachines.trainer.states import TrainerSessionState, open_
 
 S, N = TrainerSessionState, PublicationState
 
@@ -73,7 +74,7 @@ def d9(machine: Machine) -> Machine:
     """
     if machine.name == "intake":
         return altered(machine, "I3", lambda row: evolve(row, update=_pass_by_only))
-    asked, room, evictable = ledger.open_ & ~ledger.mismatch, ledger.room, ledger.evictable
+    asked, room, evictable = open_ & ~ledger.mismatch, ledger.room, ledger.evictable
     guards = {
         "K1": asked & unfenced & room,
         "K2": asked & unfenced & ~room & evictable,
@@ -81,7 +82,7 @@ def d9(machine: Machine) -> Machine:
         "K4": asked & ~unfenced,
     }
     for id_, guard in guards.items():
-        machine = altered(machine, id_, lambda row, guard=guard: evolve(row, guard=guard))
+        machine = altered(machine, id_, partial(evolve, guard=guard))
     return machine
 
 
@@ -126,7 +127,7 @@ def d16(machine: Machine) -> Machine:
     The reference then grows without a bound; here the bound holds, so the trainer is full for ever. P60: BUSY is said only when every
     entry is live.
     """
-    fresh = ledger.open_ & ~ledger.mismatch & ledger.fresh & ~ledger.room
+    fresh = open_ & ~ledger.mismatch & ledger.fresh & ~ledger.room
     machine = altered(machine, "K2", lambda row: evolve(row, guard=fresh & oldest_is_complete))
     return altered(machine, "K3", lambda row: evolve(row, guard=fresh & ~oldest_is_complete))
 
