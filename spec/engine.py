@@ -22,7 +22,7 @@ from troth.spec.core import Event, Key, Refusal, RefusalKind, Step
 from troth.spec.emits import Deliver, Each, Emit, Firing, Forward, Keys, Target
 from troth.spec.errors import BadGuard, CoreError
 from troth.spec.interpreters import Interpreter, Transitions
-from troth.spec.machine import Entry, Kind, Machine, Row
+from troth.spec.machine import Entry, Kind, Machine, keep
 from troth.spec.party import Party, Route, To, selector, spelled_selector, subject
 from troth.spec.store import Compiled, Question, Store, TimerId
 from troth.spec.views import Members, Reader, View
@@ -105,6 +105,7 @@ _Micro: TypeAlias = tuple[str, str, Key, Any, int]
 
 _ONE = frozenset((int, str, tuple))
 """The types of a key that means one instance."""
+_TIMED = (core.SetTimer, core.CancelTimer)
 _EFFECTS = frozenset(get_args(core.Effect))
 
 
@@ -122,25 +123,33 @@ class _Run:
 
     def run(self, event: Event) -> Step:
         self._open(subject(event), (self.route.gate,) if self.route.gate else self.route.to, 1)
-        most = 1  # counted only once it matters
-        while self.queue:
-            most = max(most, self._instances()) if len(self.rows) > MICRO_STEPS_AN_INSTANCE * most else most
-            if self.queue[0][4] > MICRO_STEPS_LIMIT or len(self.rows) > MICRO_STEPS_AN_INSTANCE * most:
-                last = " ".join(self.rows[-6:])
-                raise CoreError(f"{self.store.party.name}: signals do not end after {MICRO_STEPS_LIMIT} micro-steps: ... {last}")
-            refused = self._micro(self.queue.popleft())
+        queue, rows = self.queue, self.rows
+        most = MICRO_STEPS_AN_INSTANCE  # of one instance: how many there are is counted only once it matters
+        while queue:
+            micro = queue.popleft()
+            if micro[4] > MICRO_STEPS_LIMIT or len(rows) > most:
+                most = max(most, MICRO_STEPS_AN_INSTANCE * self._instances())
+                if micro[4] > MICRO_STEPS_LIMIT or len(rows) > most:
+                    last = " ".join(rows[-6:])
+                    raise CoreError(f"{self.store.party.name}: signals do not end after {MICRO_STEPS_LIMIT} micro-steps: ... {last}")
+            refused = self._micro(micro)
             if refused is not None:
                 refusal = Refusal(_fault(event), refused.id, refused.why)
-                return Step((), tuple(self.rows), tuple(self.guards), refusal)
-        return Step(tuple(self.effects), tuple(self.rows), tuple(self.guards))
+                return Step((), tuple(rows), tuple(self.guards), refusal)
+        return Step(tuple(self.effects), tuple(rows), tuple(self.guards))
 
     def _instances(self) -> int:
         return sum(max(1, len(slot)) if type(slot) is Members else 1 for slot in self.store.slots.values())
 
     def _open(self, seen: Any, destinations: tuple[To, ...], depth: int) -> None:
-        view = self.store.view()
+        view: View | None = None
         for to in destinations:
-            self._enqueue(to.machine, to.trigger, to.key(view, seen) if to.key else None, seen, depth)
+            if to.key is None:
+                self.queue.append((to.machine, to.trigger, None, seen, depth))
+                continue
+            if view is None:
+                view = self.store.view()
+            self._enqueue(to.machine, to.trigger, to.key(view, seen), seen, depth)
 
     def _enqueue(self, machine: str, trigger: str, target: Target, event: Any, depth: int) -> None:
         if target is None or type(target) in _ONE:
@@ -193,13 +202,14 @@ class _Run:
     def _take(self, compiled: Compiled, known: tuple[Entry, Enum, _Plan], micro: _Micro, view: View) -> None:
         entry, target, plan = known
         _, _, key, event, depth = micro
-        own, row = view.own, plan.row
-        data = row.update(own.data, event)
-        machine = compiled.machine
-        if type(data) is not machine.data:
-            raise CoreError(f"row {entry.id}: update {row.update.__name__} gave {data!r}, not {machine.data.__name__}")
-        store = self.store
-        store.put(compiled, key, own, target, data)
+        own, store, machine = view.own, self.store, compiled.machine
+        data = own.data
+        if plan.update is not None:
+            data = plan.update(data, event)
+            if type(data) is not machine.data:
+                raise CoreError(f"row {entry.id}: update {plan.update.__name__} gave {data!r}, not {machine.data.__name__}")
+        if target is not own.state or data is not own.data:
+            store.put(compiled, key, target, data)
         if plan.emissions:
             firing = Firing(view, event, key, data)
             for emission, timer, signal in plan.emissions:
@@ -212,7 +222,7 @@ class _Run:
                     self.effects.append(self._effect(machine, entry, emission, firing))
                 else:
                     self._deliver(entry, event, depth)
-        if machine.timers:
+        if id(target) in compiled.over:
             store.check_timers(compiled, key, target)
 
     def _deliver(self, entry: Entry, event: Any, depth: int) -> None:
@@ -226,7 +236,7 @@ class _Run:
             raise CoreError(
                 f"row {entry.id}: `{emission}` gave {effect!r}, not an effect; an emission is unconditional, a choice needs two rows"
             )
-        if isinstance(effect, core.SetTimer | core.CancelTimer):
+        if isinstance(effect, _TIMED):
             _check_owned(machine, entry, effect.timer)
             return self.store.timed(effect)
         return effect
@@ -236,7 +246,8 @@ class _Run:
 class _Plan:
     """A row as it is taken: its emissions, each an ``Emit``, a timer, a ``Forward``, or none of them, which delivers."""
 
-    row: Row
+    update: Callable[[Any, Any], Any] | None
+    """``None`` where the data stays."""
     emissions: tuple[tuple[Emit | None, Emit | None, Forward | None], ...]
 
 
@@ -254,7 +265,7 @@ def _plan(machine: Machine, entry: Entry) -> _Plan | None:
             found.append((None, emission, None))
         elif isinstance(emission, Emit):
             found.append((emission, None, None))
-    return _Plan(entry.row, tuple(found))
+    return _Plan(None if entry.row.update is keep else entry.row.update, tuple(found))
 
 
 def _check_owned(machine: Machine, entry: Entry, timer: str) -> None:

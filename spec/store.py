@@ -166,10 +166,8 @@ class Store:
         """The party now, as guards see it."""
         return View(self.slots, self.config, key, own)
 
-    def put(self, compiled: Compiled, key: Key, own: Slot, state: Enum, data: Any) -> None:
-        """Move one instance from ``own``, resetting the data that no longer matters."""
-        if state is own.state and data is own.data:
-            return
+    def put(self, compiled: Compiled, key: Key, state: Enum, data: Any) -> None:
+        """Move one instance, resetting the data that no longer matters."""
         machine = compiled.machine
         old = self.slots[machine.name]
         trim = compiled.trims.get(id(state))
@@ -187,14 +185,11 @@ class Store:
             raise CoreError(f"{machine.name}: {len(new)} instances, above its limit {compiled.limit}; its rows must make room first")
 
     def check_timers(self, compiled: Compiled, key: Key, state: Enum) -> None:
-        """A machine that is over has stopped its timers: one that fires into nothing is a decision nobody wrote down."""
-        if id(state) in compiled.over:
-            for name in compiled.machine.timers:
-                if (name, key) in self.armed:
-                    raise CoreError(
-                        f"{compiled.machine.name} is over ({state.name}) but its timer {name!r} still runs; cancel it in the row"
-                    )
-                self._note(self.stale, (name, key), None)
+        """A machine that is over, in ``state``, has stopped its timers: one that fires into nothing is a decision nobody wrote down."""
+        for name in compiled.machine.timers:
+            if (name, key) in self.armed:
+                raise CoreError(f"{compiled.machine.name} is over ({state.name}) but its timer {name!r} still runs; cancel it in the row")
+            self._note(self.stale, (name, key), None)
 
     def timed(self, effect: core.SetTimer | core.CancelTimer) -> core.Effect:
         """Number a timer that is set, remember one that is cancelled."""
@@ -210,10 +205,15 @@ class Store:
     def set_timer(self, timer: str, key: Key, limit: str) -> core.SetTimer:
         """Start a timer, under the generation that its last one did not have."""
         where = timer, key
-        stale = self._note(self.stale, where, None)
-        last = self.armed.get(where, GENERATIONS - 1 if stale is None else stale)
-        generation = (last + 1) % GENERATIONS
-        self._note(self.armed, where, generation)
+        armed = self.armed
+        last = armed.get(where)
+        if last is None:
+            last = self._note(self.stale, where, None)
+            generation = 0 if last is None else (last + 1) % GENERATIONS
+        else:
+            generation = (last + 1) % GENERATIONS
+        self._changed.append((armed, where, armed.get(where)))
+        armed[where] = generation
         return core.SetTimer(timer, key, generation, limit)
 
     def cancel_timer(self, timer: str, key: Key) -> core.CancelTimer:
