@@ -27,13 +27,19 @@ EIGHT = (
     "SHUTDOWN", "ABORT", "CANCEL_TASK", "ACCEPTED delivered", "ACCEPTED lost", "lease expiry", "trainer crash", "host crash",
 )  # fmt: skip
 LOCAL_STATES_LIMIT = 100_000
-QUICK = 120_000
-"""States of a world that is explored in every run of the tests; the larger ones are marked slow."""
+QUICK_STATES, QUICK_EDGES = 120_000, 20_000
+"""A world with more of either is explored by the slow tests only, as those of one party are, whose steps are many and dear."""
+
+
+def is_slow(name: str) -> bool:
+    """Whether a world takes more than a few seconds."""
+    count = COUNTS.get(name, {"states": 0, "edges": 0})
+    return bool(count["states"] > QUICK_STATES or (name.startswith("ledger") and count["edges"] > QUICK_EDGES))
 
 
 def sized(names: tuple[str, ...]) -> list[Any]:
     """Each name, the large worlds marked slow."""
-    return [pytest.param(name, marks=[pytest.mark.slow] if COUNTS.get(name, {"states": 0})["states"] > QUICK else []) for name in names]
+    return [pytest.param(name, marks=[pytest.mark.slow] if is_slow(name) else []) for name in names]
 
 
 def claims(name: str) -> list[str]:
