@@ -326,3 +326,35 @@ def test_a_report_has_the_keys_that_are_fixed() -> None:
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert (data["mode"], data["trainers"], data["rounds"], len(data["accuracy"])) == ("external", 3, 2, 1)
     assert data["by_trainer"]["trainer-2"]["lost"] == f"round-2: {LOST}"
+
+
+@pytest.mark.parametrize("figure", [math.inf, -math.inf, math.nan])
+def test_a_figure_that_is_not_finite_ends_the_job_or_is_none_in_json(figure: float) -> None:
+    async def diverges(trainer: Fake, task: str, model: FLModel) -> FLModel:
+        found = await adds(trainer, task, model)
+        return FLModel(params=found.params, metrics={"accuracy": figure if trainer.index == 1 else 0.5})
+
+    report, _ = run(diverges)
+    assert report.failure == f"round-1: trainer-2: metric 'accuracy' is {figure}, and a job whose 'finite' is on takes no such result"
+
+    report, _ = run(diverges, job(finite=False))
+    assert report.ok
+    assert json.loads(json.dumps(report.data(), allow_nan=False))["accuracy"] == [None, None]
+
+
+def test_what_the_evaluation_raises_is_raised_as_it_is() -> None:
+    """Not in the groups of nurseries; and the trainers are ended first."""
+
+    def fails(_model: Any) -> float:
+        raise ZeroDivisionError
+
+    crew = FakeCrew(adds)
+    with pytest.raises(ZeroDivisionError):
+        trio.run(JobRun(job(evaluate=fails), crew=crew).run, clock=MockClock(autojump_threshold=0))
+    assert [fake.events[-1] for fake in crew.hired] == ["end"] * 3
+
+
+@pytest.mark.parametrize("value", [None, "0.5", True, 1j])
+def test_an_evaluation_that_returns_no_number_is_named(value: Any) -> None:
+    with pytest.raises(TypeError, match="evaluate: must return a number, and returned"):
+        run(adds, job(evaluate=lambda _model: value))

@@ -73,14 +73,14 @@ class JobReport:
         return sum(one.retries for one in self.by_trainer)
 
     def data(self) -> dict[str, Any]:
-        """For JSON; a round without a figure is ``None``."""
+        """For JSON; a round without a figure, or with one that JSON has no number for, is ``None``."""
         return {
             "job": self.name,
             "mode": self.mode,
             "trainers": self.trainers,
             "rounds": self.rounds,
             "seed": self.seed,
-            "accuracy": [None if math.isnan(figure) else figure for figure in self.accuracy],
+            "accuracy": [figure if math.isfinite(figure) else None for figure in self.accuracy],
             "accepted": self.accepted,
             "settled": self.settled,
             "retries": self.retries,

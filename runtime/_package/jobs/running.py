@@ -20,6 +20,7 @@ import trio
 from attrs import define, field
 
 from troth.client.model import FLModel, ParamsType, to_tree
+from troth.client.session import alone
 from troth.jobs.averaging import Average, check_weight
 from troth.jobs.errors import AveragingError, JobError, JobFailed
 from troth.jobs.job import Job, Params
@@ -89,7 +90,14 @@ class JobRun:
         self._prepared = True
 
     async def run(self) -> JobReport:
-        """Run it; see ``run_job``."""
+        """Run it; see ``run_job``. What ``evaluate`` and ``on_round`` raise is raised from here, once the trainers have ended."""
+        try:
+            return await self._run()
+        except BaseExceptionGroup as group:
+            one = alone(group)  # the nurseries are nobody's business
+        raise one
+
+    async def _run(self) -> JobReport:
         self.prepare()
         job = self.job
         self.started_s = trio.current_time()
@@ -158,7 +166,7 @@ class JobRun:
         assert mean.average is not None  # somebody is left, or the job has failed
         self._model = model = mean.average.result()
         if self.job.evaluate is not None:
-            return self.job.evaluate(model)
+            return _figure(self.job.evaluate(model))
         if self.job.evaluate_rounds:
             mean = _Mean(self.job, self._model)
             await self._ask(self.live, self.job.evaluate_task, f"round-{self.round}-evaluate", mean.take_figures)
@@ -256,6 +264,8 @@ class _Mean:
             return
         if not isinstance(figure, int | float) or isinstance(figure, bool):
             raise AveragingError(f"{seat.name}: metric {self.job.score!r} must be a number, got {figure!r}")
+        if self.job.finite and not math.isfinite(figure):
+            raise AveragingError(f"{seat.name}: metric {self.job.score!r} is {figure}, and a job whose 'finite' is on takes no such result")
         self._weights += weight
         self._scores += weight * figure
 
@@ -271,6 +281,14 @@ class _Mean:
             return 1.0
         check_weight(seat.name, weight)
         return float(weight)
+
+
+def _figure(value: Any) -> float:
+    """What ``evaluate`` has returned."""
+    found = _plain(value)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise TypeError(f"evaluate: must return a number, and returned {type(value).__name__}")
+    return float(found)
 
 
 def _plain(value: Any) -> Any:
