@@ -256,11 +256,11 @@ def message(payload: dict[str, Any]) -> Any:
 
 
 @pytest.fixture(name="processes")
-def processes_fixture(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[bytes]]]:
+def processes_fixture(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[Any]]]:
     """The processes that a host launches. None is left, nor a pipe of one, which the reference leaves open."""
-    started: list[subprocess.Popen[bytes]] = []
+    started: list[subprocess.Popen[Any]] = []
 
-    def start(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+    def start(*args: Any, **options: Any) -> subprocess.Popen[Any]:
         started.append(subprocess.Popen(*args, **options))
         return started[-1]
 
