@@ -310,6 +310,8 @@ class HostSession:
                 return arrived.message(content=self._note_result(arrived.fields["seq"], arrived.fields["inline"], beside))
             case LogBeside():
                 self._logged(beside)
+            case _ if arrived.kind.derived:
+                raise FrameError(f"{arrived.kind.name} is what a host says, and came from a trainer")
         return arrived.message()
 
     def _logged(self, record: LogBeside) -> None:

@@ -343,6 +343,8 @@ class TrainerSession:
         beside = arrived.beside
         if isinstance(beside, TaskBeside):
             return arrived.message(content=self._note_task(arrived.fields["seq"], beside))
+        if arrived.kind.derived:
+            raise FrameError(f"{arrived.kind.name} is nothing that a host says to a trainer that it launched")
         message = arrived.message()
         if isinstance(beside, HelloAcceptedBeside) and isinstance(message, m.HelloAccepted):
             self._granted(beside)

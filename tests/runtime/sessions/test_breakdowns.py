@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -9,12 +10,14 @@ import trio
 from attrs import evolve
 
 from tests.runtime.sessions.stage import Stage, run, staged
+from tests.runtime.wire.examples import frame_of
 from troth.client.records import record
 from troth.runtime.backend import ExternalProcess
-from troth.runtime.errors import JoinFailed, RuntimeFault, SessionClosed, TrainerLost
+from troth.runtime.errors import JoinFailed, RuntimeFault, SessionClosed, SessionError, TrainerLost
 from troth.runtime.host import HostSession
 from troth.runtime.sim.processes import SimProcess
 from troth.runtime.trainer import TrainerSession
+from troth.runtime.wire.kinds import KINDS, Kind
 
 
 def broken(*_arguments: Any, **_named: Any) -> Any:
@@ -199,5 +202,44 @@ def test_a_connection_that_comes_when_the_session_is_over_is_closed() -> None:
                     pass
             assert stage.ended == ["done"]
             assert len(dialled) == 1
+
+    run(main)
+
+
+KINDS_OF_CONTROL = [kind for kind in KINDS if kind.link == "control"]
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_CONTROL, ids=lambda kind: kind.name)
+def test_whatever_kind_a_trainer_says_the_host_is_not_at_fault(kind: Kind) -> None:
+    """Not even one that only a host says: its link is closed, and the session ends like any other."""
+
+    async def main() -> None:
+        async def say(session: TrainerSession, process: SimProcess) -> None:
+            await session.init()
+            session._control._connection._stream.send_nowait(frame_of(kind))  # type: ignore[union-attr]
+            await session.receive()
+            await trio.sleep(1)
+
+        async with staged() as stage:
+            stage.trainer(say)
+            with pytest.raises(SessionError), trio.fail_after(600):
+                await use(stage.backend())
+
+    run(main)
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_CONTROL, ids=lambda kind: kind.name)
+def test_whatever_kind_a_host_says_the_trainer_is_not_at_fault(kind: Kind) -> None:
+    """Not even one that only a trainer says, or a host that it was not launched by."""
+
+    async def main() -> None:
+        async with staged() as stage:
+            stage.trainer(stage.work)
+            async with stage.backend() as trainer:
+                trainer._latest._control._connection._stream.send_nowait(frame_of(kind))  # type: ignore[union-attr]
+                await trio.sleep(1)
+                with suppress(SessionError):
+                    await trainer.execute("train", {"x": 1})
+            assert stage.ended[0] in ("done", "CallCancelled", "SessionAborted", "SessionClosed", "killed")
 
     run(main)
