@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 import trio
-from attrs import frozen
+from attrs import field, frozen
 
 from troth.spec.core import ProcessSignal
 
@@ -82,7 +82,7 @@ class Launch:
     name: str
     """What logs and errors call the process."""
     command: Sequence[str]
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
     """The whole environment, nothing is added but what the guardian needs."""
     directory: Path
 

@@ -171,7 +171,7 @@ def test_the_command_line_goes_before_the_file(home: Path) -> None:
         (COMMAND + "transport = 'udp'", "trainer.transport: must be 'unix' or 'tcp', got 'udp'"),
         (COMMAND + "on_unresponsive = true", "trainer.on_unresponsive: must be 'wait' or 'fail', got True"),
         (COMMAND + "environment = 3", "trainer.environment: must be a table of texts, got 3"),
-        (COMMAND + "[trainer.environment]\nDEBUG = 1", "trainer.environment: DEBUG: must be a text, got 1"),
+        (COMMAND + "[trainer.environment]\nDEBUG = 1", "trainer.environment: DEBUG: must be a text, and is int"),
         (COMMAND + "[trainer.environment]\n'A=B' = ''", "trainer.environment: 'A=B' cannot be the name of a variable"),
         (
             COMMAND + "[trainer.environment]\nTROTH_BOOTSTRAP = ''",

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from tests.runtime.sessions.stage import run, staged
+from troth.jobs.errors import BadField
+from troth.jobs.job import Job
 from troth.runtime.backend import ExternalProcess
 from troth.runtime.errors import Misuse
+from troth.runtime.ports import Launch
 
 SECRET = "CANARY"
 
@@ -111,3 +114,17 @@ def test_a_backend_is_entered_once() -> None:
                     pass
 
     run(main)
+
+
+def test_no_environment_is_in_a_repr_or_an_error() -> None:
+    """Of what a job or a launch is made of: there are keys in environments."""
+    shown = {"TOKEN": SECRET}
+    made = (
+        ExternalProcess(["trainer"], environment=shown),
+        Launch("1", "site-1", ["trainer"], shown, Path("/")),
+        Job(command=(sys.executable,), environment=shown),
+    )
+    assert not [one for one in made if SECRET in repr(one)]
+    with pytest.raises(BadField, match="TOKEN: must be a text, and is list") as raised:
+        Job(command=(sys.executable,), environment={"TOKEN": [SECRET]})  # type: ignore[dict-item]
+    assert SECRET not in str(raised.value)

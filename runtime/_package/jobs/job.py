@@ -82,7 +82,7 @@ def variables(value: Any) -> str | None:
         if key == BOOTSTRAP_VARIABLE:
             return f"{key} is how a trainer finds its host, and is not the job's to set"
         if not isinstance(text, str) or "\0" in text:
-            return f"{key}: must be a text, got {text!r}"
+            return f"{key}: must be a text, and is {type(text).__name__}"  # its value is nobody's to read
     return None
 
 
@@ -157,7 +157,7 @@ class Job:
 
     directory: Path = _checked(folder, Factory(Path.cwd))
     """Where the trainers run."""
-    environment: Mapping[str, str] = _checked(variables, Factory(dict))
+    environment: Mapping[str, str] = _checked(variables, Factory(dict), repr=False)
     """Variables of the trainers."""
     inherit_environment: bool = _checked(switch, True)
     """Whether the trainers have this process's variables, too."""
