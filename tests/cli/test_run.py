@@ -7,6 +7,8 @@ import json
 import logging
 import os
 import signal
+import subprocess
+import sys
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
@@ -217,6 +219,14 @@ def test_the_model_is_saved_where_the_command_line_says(capsys: pytest.CaptureFi
     assert run(capsys, monkeypatch, learns, "job.toml", "--save", "model.npz")[0] == 0
     with np.load("model.npz") as found:
         assert found["w"].tolist() == [1.0, 1.0]
+
+
+def test_a_long_object_is_printed_whole() -> None:
+    """Though somebody has made the pipe non-blocking: then Python would drop what does not fit, and say nothing."""
+    script = "import os; from troth.cli.words import print_whole; os.set_blocking(1, False); print_whole('x' * 1_000_000)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+
+    assert (done.returncode, len(done.stdout)) == (0, 1_000_001)
 
 
 # -- the view ----------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import click
 import trio
 
 from troth.cli.watching import Output, Watch
+from troth.cli.words import print_whole
 from troth.jobs.errors import BadField, BadJob
 from troth.jobs.job import MAX_ROUNDS, MAX_SEED, MAX_TRAINERS, Job
 from troth.jobs.report import JobReport
@@ -68,7 +69,7 @@ def run(
     except BadJob as error:
         raise click.UsageError(str(error)) from error
     if as_json:
-        click.echo(json.dumps(report.data(), ensure_ascii=False, allow_nan=False))
+        print_whole(json.dumps(report.data(), ensure_ascii=False, allow_nan=False))
     if report.interrupted:
         return INTERRUPTED
     return SUCCESS if report.ok else FAILED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
@@ -12,6 +13,13 @@ def styled(words: str, **style: object) -> str:
     """``words`` in colour where that can be seen and is wanted."""
     seen = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     return click.style(words, **style) if seen else words  # type: ignore[arg-type]
+
+
+def print_whole(text: str) -> None:
+    """Print ``text``, however long. Python drops what a standard output that somebody has made non-blocking does not take at once."""
+    with contextlib.suppress(OSError, ValueError):  # not every standard output is a file
+        os.set_blocking(sys.stdout.fileno(), True)
+    click.echo(text)
 
 
 def counted(number: int, of: str) -> str:
