@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 
+import psutil
 import trio
 from attrs import define, field
 
@@ -16,6 +17,12 @@ from troth.runtime.ports import Exited, Launch, ProcessEvent
 from troth.runtime.processes.guardian import Guardian
 
 PLAY = Path(__file__).with_name("play.py")
+
+
+def guardian_pid() -> int:
+    """The one guardian of this process."""
+    [found] = [one.pid for one in psutil.Process().children() if "guardian_main.py" in " ".join(one.cmdline())]
+    return found
 
 
 @define(eq=False)

@@ -11,8 +11,7 @@ import trio
 from attrs import evolve
 
 from tests.runtime.processes.alive import LIMIT_S, alive
-from tests.runtime.processes.guarded import guarded
-from tests.runtime.processes.test_guardian_death import guardian_pid
+from tests.runtime.processes.guarded import guarded, guardian_pid
 from troth.runtime.errors import SpawnFailed
 from troth.runtime.ports import Exited, ExitStatus, GuardianLost
 from troth.runtime.processes import table

@@ -13,9 +13,10 @@ import trio
 from attrs import evolve
 
 from tests.runtime.processes.alive import LIMIT_S, alive, described
-from tests.runtime.processes.guarded import guarded
+from tests.runtime.processes.guarded import guarded, guardian_pid
 from troth.runtime.errors import Misuse, SpawnFailed
 from troth.runtime.ports import Exited, ExitStatus, Launch
+from troth.runtime.processes.guarding import DESCENDANTS_GRACE_S
 from troth.spec.core import ProcessSignal
 
 pytestmark = [pytest.mark.trio, pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="a process table with pidfds")]
@@ -91,6 +92,16 @@ async def test_an_end_is_reported_only_when_a_daemon_that_the_leader_left_is_gon
         assert not said["daemon"][0].lives
 
 
+async def test_a_zombie_that_a_leader_left_behind_does_not_delay_its_end(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as g:
+        launch = evolve(g.launch(), command=["sh", "-c", "true & exec sleep 0.3"])
+        start = trio.current_time()
+        await g.guardian.spawn(launch)
+
+        assert (await g.exited(launch)).status == ExitStatus(code=0)
+        assert trio.current_time() - start < DESCENDANTS_GRACE_S
+
+
 async def test_what_a_leader_left_behind_is_killed_if_it_ignores_term(tmp_path: Path) -> None:
     async with guarded(tmp_path) as g:
         launch = await g.spawn("daemon", "stubborn")
@@ -149,6 +160,14 @@ async def test_a_tree_that_grows_while_it_is_ended_is_ended(tmp_path: Path, part
         await g.exited(launch)
 
 
+async def test_the_guardian_goes_on_after_what_a_terminal_sends(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as g:
+        for number in (signal.SIGINT, signal.SIGHUP):
+            os.kill(guardian_pid(), number)
+
+        await g.exited(await g.spawn("exit", "0"))
+
+
 async def test_twenty_launches_at_once_end_each_with_its_own_status(tmp_path: Path) -> None:
     async with guarded(tmp_path) as g:
         launches = [g.launch("exit", str(number)) for number in range(20)]
@@ -171,7 +190,7 @@ async def test_a_trainer_that_is_a_host_itself_is_ended_with_its_guardian_and_it
         nested = evolve(nested, environment={**nested.environment, "PYTHONPATH": os.pathsep.join(sys.path)})
         await g.guardian.spawn(nested)
         inner = await g.reports.these("host", "ready", "ready", "daemon")
-        assert len(alive(g.mark)) == 7, described(alive(g.mark))
+        assert len(alive(g.mark)) >= 7, described(alive(g.mark))  # between a fork and the next there may be one more
 
         g.guardian.signal(nested.launch_id, ProcessSignal.KILL)
         await g.exited(nested)

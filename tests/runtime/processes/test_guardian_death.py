@@ -8,25 +8,21 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 import trio
+from attrs import evolve
 
-from tests.runtime.processes.alive import LIMIT_S, MARK, Watched, alive, described
-from tests.runtime.processes.guarded import Guarded, guarded
+from tests.runtime.processes.alive import LIMIT_S, MARK, Reports, Watched, alive, described, environment, marked, new_mark
+from tests.runtime.processes.guarded import PLAY, Guarded, guarded, guardian_pid
 from troth.runtime.errors import SpawnFailed
-from troth.runtime.ports import Exited, ExitStatus, GuardianLost
+from troth.runtime.ports import Exited, ExitStatus, GuardianLost, Launch
 from troth.runtime.processes import table
+from troth.runtime.processes.orders import spawn_order
 from troth.runtime.processes.orphans import proved
+from troth.runtime.processes.starting import start
 from troth.spec.core import ProcessSignal
 
 pytestmark = [pytest.mark.trio, pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="a process table with pidfds")]
-
-
-def guardian_pid() -> int:
-    """The one guardian of this process."""
-    [found] = [one.pid for one in psutil.Process().children() if "guardian_main.py" in " ".join(one.cmdline())]
-    return found
 
 
 async def lost(g: Guarded) -> list[str]:
@@ -68,6 +64,23 @@ async def test_a_tree_that_grows_is_killed_without_a_guardian_as_well(tmp_path: 
         assert await lost(g) == [launch.launch_id]
 
 
+@pytest.mark.skipif(tuple(map(int, os.uname().release.split(".")[:2])) < (6, 9), reason="pidfds that signal groups")
+async def test_who_has_wiped_its_environment_is_found_by_its_group(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    async with guarded(tmp_path) as g:
+        script = f"env -i sh -c 'echo $$ > {fifo}; exec sleep 1000' & sleep 1000"
+        await g.guardian.spawn(evolve(g.launch(), command=["sh", "-c", script]))
+        with trio.fail_after(LIMIT_S):
+            process = Watched(int(await trio.to_thread.run_sync(fifo.read_text)))
+        os.kill(guardian_pid(), signal.SIGKILL)
+        await lost(g)
+
+        with trio.fail_after(LIMIT_S):
+            await process.gone()
+        process.close()
+
+
 async def test_a_launch_that_was_not_answered_for_fails(tmp_path: Path) -> None:
     async with guarded(tmp_path) as g:
         os.kill(guardian_pid(), signal.SIGSTOP)
@@ -96,6 +109,31 @@ async def test_a_fault_of_the_guardian_leaves_nothing_behind_and_is_logged(tmp_p
         assert sorted(await lost(g)) == sorted(launch.launch_id for launch in launches)
     assert "KeyError: 'id'" in caplog.text
     assert not (tmp_path / "file").exists()
+
+
+async def test_a_guardian_with_a_fault_ends_everything_by_itself(tmp_path: Path) -> None:
+    """As above, with nobody who does it in its place."""
+    (tmp_path / "file").touch()
+    mark, reports = new_mark(), Reports(tmp_path / "r")
+    await reports.bind()
+    with marked(mark):
+        guardian = await start(sys.executable)
+        command = [sys.executable, "-I", "-S", str(PLAY), str(tmp_path / "r"), "daemon", "stay", "stubborn"]
+        order = spawn_order(Launch("x", "site-1", command, environment(mark), tmp_path))
+        guardian.channel.put({"do": "register", "path": str(tmp_path / "file")})
+        guardian.channel.put(order, [os.open(os.devnull, os.O_WRONLY)])
+        said = await reports.these("ready", "daemon")
+        guardian.channel.put({"do": "signal"})
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(guardian.listen)
+            with trio.fail_after(LIMIT_S):
+                await guardian.wait()
+
+        assert not any(process.lives for processes in said.values() for process in processes)
+        assert not alive(mark), described(alive(mark))
+        assert not (tmp_path / "file").exists()
+    guardian.channel.close()
+    reports.close()
 
 
 async def test_registered_paths_are_removed_by_the_host_then(tmp_path: Path) -> None:
