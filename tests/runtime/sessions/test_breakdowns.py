@@ -243,3 +243,28 @@ def test_whatever_kind_a_host_says_the_trainer_is_not_at_fault(kind: Kind) -> No
             assert stage.ended[0] in ("done", "CallCancelled", "SessionAborted", "SessionClosed", "killed")
 
     run(main)
+
+
+def test_after_a_fault_in_a_trainer_its_calls_say_so_instead_of_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        heard: list[Exception] = []
+
+        async def go_on(session: TrainerSession, process: SimProcess) -> None:
+            await session.init()
+            task = await session.receive()
+            assert task is not None
+            monkeypatch.setattr(TrainerSession, "_beside", broken)
+            for call in (session.send(task.payload), session.receive(), session.shutdown()):
+                try:
+                    await call
+                except (RuntimeFault, ZeroDivisionError) as error:
+                    heard.append(error)
+
+        async with staged() as stage:
+            stage.trainer(go_on)
+            with pytest.raises(SessionError), trio.fail_after(600):
+                await use(stage.backend())
+        assert [type(error) for error in heard] == [ZeroDivisionError, RuntimeFault, RuntimeFault]
+        assert [type(error.__cause__) for error in heard[1:]] == [ZeroDivisionError] * 2
+
+    run(main)

@@ -30,6 +30,8 @@ def test_a_private_directory_is_new_and_its_users_alone(tmp_path: Path, monkeypa
     assert first != second
     assert mode(first) == mode(second) == 0o700
     assert first.stat().st_uid == os.geteuid()
+    for made in (first, second):  # they may be in /tmp, where nobody clears up
+        made.rmdir()
 
 
 def test_a_private_directory_leaves_room_for_the_path_of_a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
