@@ -138,7 +138,7 @@ class ExternalProcess:
     async def _start(self) -> None:
         found = await self._call("start")
         if found.outcome is not m.Outcome.OK:
-            raise failure(START, found, "start", who=f"trainer {self.name!r}", more=self._how_it_ended())
+            raise failure(START, found, "start", who=f"trainer {self.name!r}", more=await self._how_it_ended())
 
     async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
         await self._end(at_once=value is not None)
@@ -195,7 +195,8 @@ class ExternalProcess:
             raise
         payload, self._payload = self._payload, None
         if found.outcome is not m.Outcome.RESULT:
-            raise failure(EXECUTE, found, "execute", who=f"trainer {self.name!r} (task {name!r})", more=self._how_it_ended())
+            more = await self._how_it_ended() if found.outcome in (m.Outcome.LOST, m.Outcome.CLOSED) else ""
+            raise failure(EXECUTE, found, "execute", who=f"trainer {self.name!r} (task {name!r})", more=more)
         return TaskResult(payload, order.task_id, trio.current_time() - began)
 
     async def abort(self) -> None:
@@ -227,8 +228,8 @@ class ExternalProcess:
             exit=None if host is None else host.exit,
         )
 
-    def _how_it_ended(self) -> str:
-        return "" if self._latest is None else self._latest.how_it_ended()
+    async def _how_it_ended(self) -> str:
+        return "" if self._latest is None else await self._latest.how_it_ended()
 
     # -- the background ------------------------------------------------------------------------------------------------
 

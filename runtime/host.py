@@ -49,6 +49,14 @@ DRAIN_S = 1.0
 """How long a link whose trainer has ended is read on. Its end of file is there already, unless somebody else holds the socket."""
 
 
+LAST_WORDS_S = 1.0
+"""How long an error waits to hear how the process ended."""
+VERDICTS = {
+    m.Verdict.TIMEOUT: "it did not join within launch_timeout_s",
+    m.Verdict.REFUSED: "it is not the trainer that was expected: rank, job, site, version or credentials differ",
+}
+
+
 @define(eq=False)
 class _Result:
     """What a core does not know of a result."""
@@ -90,6 +98,8 @@ class HostSession:
     order: Order | None = field(default=None, init=False)
     _order_seq: int = field(default=0, init=False)
     _marks: Marks = field(factory=Marks, init=False)
+    _gone: trio.Event = field(factory=trio.Event, init=False)
+    """Set once there is no process."""
     _results: dict[int, _Result] = field(factory=dict, init=False)
     _digests: dict[int, bytes] = field(factory=dict, init=False)
     _tracers: list[Tracer] = field(factory=list, init=False)
@@ -148,6 +158,7 @@ class HostSession:
             self.pid = await self.processes.spawn(launch)
         except (SpawnFailed, OSError) as error:
             self.why = str(error)
+            self._gone.set()
             log.warning("%s: cannot be started: %s", self.setting.name, error)
             self.driver.give(self.party, c.EffectFailed(c.Spawn()))
             return
@@ -179,6 +190,7 @@ class HostSession:
     async def process_exited(self, status: ExitStatus) -> None:
         """Nothing is left of the process. What it said before is heard first."""
         self.exit = status
+        self._gone.set()
         with trio.move_on_after(DRAIN_S):
             await self._control.ended()
         self.driver.give(self.party, c.ProcessExited(clean=status.clean))
@@ -187,10 +199,15 @@ class HostSession:
         """The guardian is gone."""
         self.driver.give(self.party, c.OwnerLost())
 
-    def how_it_ended(self) -> str:
-        """The end of the process, in words; empty while it lives."""
-        if self.why:
-            return self.why
+    async def how_it_ended(self) -> str:
+        """The end of the session and its process, in words; empty if there is nothing to say. Waits a moment for a process that is about
+        to end: whoever lost a task to it wants to know."""
+        with trio.move_on_after(LAST_WORDS_S):
+            await self._gone.wait()
+        verdict = VERDICTS.get(self.core.data("session").verdict, "")
+        return "; ".join(part for part in (verdict, self.why or self._exit_in_words()) if part)
+
+    def _exit_in_words(self) -> str:
         if self.exit is None:
             return ""
         if self.exit.signal is not None:

@@ -45,7 +45,7 @@ EXECUTE: Mapping[Outcome, Failure] = {
     Outcome.LOST: (errors.TrainerLost, "was lost with the task"),
     Outcome.CANCELLED: (errors.CallCancelled, "was told to drop the task"),
     Outcome.ABORTED: (errors.SessionAborted, "was aborted with the task"),
-    Outcome.CLOSED: (errors.SessionClosed, "has no session any more"),
+    Outcome.CLOSED: (errors.SessionClosed, "has ended its session, and the task with it"),
 }
 
 START: Mapping[Outcome, Failure] = {

@@ -12,16 +12,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from troth.client.model import FLModel, ParamsType
+    from troth.jobs.errors import BadJob
     from troth.jobs.job import Job
     from troth.jobs.report import JobReport
     from troth.jobs.running import run_job
     from troth.runtime.backend import ExternalProcess
     from troth.runtime.errors import (
+        BootstrapError,
         CallCancelled,
         JoinFailed,
         Misuse,
         PayloadRefused,
+        ResultConflict,
         ResultLost,
+        ResultRejected,
+        ResultUndelivered,
         SessionAborted,
         SessionClosed,
         SessionError,
@@ -43,6 +48,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BadJob",
+    "BootstrapError",
     "CallCancelled",
     "Credentials",
     "ExternalProcess",
@@ -55,7 +62,10 @@ __all__ = [
     "Misuse",
     "ParamsType",
     "PayloadRefused",
+    "ResultConflict",
     "ResultLost",
+    "ResultRejected",
+    "ResultUndelivered",
     "SessionAborted",
     "SessionClosed",
     "SessionError",
@@ -76,16 +86,21 @@ __all__ = [
 
 _WHERE = {
     "troth.client.model": ("FLModel", "ParamsType"),
+    "troth.jobs.errors": ("BadJob",),
     "troth.jobs.job": ("Job",),
     "troth.jobs.report": ("JobReport",),
     "troth.jobs.running": ("run_job",),
     "troth.runtime.backend": ("ExternalProcess",),
     "troth.runtime.errors": (
+        "BootstrapError",
         "CallCancelled",
         "JoinFailed",
         "Misuse",
         "PayloadRefused",
+        "ResultConflict",
         "ResultLost",
+        "ResultRejected",
+        "ResultUndelivered",
         "SessionAborted",
         "SessionClosed",
         "SessionError",

@@ -101,6 +101,40 @@ def test_a_trainer_that_ends_before_it_joins_says_how_it_ended() -> None:
     run(main)
 
 
+def test_a_script_that_fails_with_a_task_is_told_with_its_exit_status() -> None:
+    """Its exit hook ends the session in order before the process ends; the error waits a moment for the status."""
+
+    async def main() -> None:
+        async def fail(session: TrainerSession, process: SimProcess) -> None:
+            await session.init()
+            await session.receive()
+            await session.shutdown()
+            await trio.sleep(0.2)
+            raise JoinFailed("whatever it was")
+
+        async with staged() as stage:
+            stage.trainer(fail)
+            async with stage.backend() as trainer:
+                with pytest.raises(SessionClosed, match="and the task with it: exited with status 1"):
+                    await trainer.execute("train", {})
+
+    run(main)
+
+
+def test_a_trainer_that_does_not_join_in_time_is_said_to_have_been_late() -> None:
+    async def main() -> None:
+        async def idle(session: TrainerSession, process: SimProcess) -> None:
+            await trio.sleep_forever()
+
+        async with staged() as stage:
+            stage.trainer(idle)
+            with pytest.raises(JoinFailed, match="did not join within launch_timeout_s; killed by SIGTERM"):
+                async with stage.backend():
+                    pass
+
+    run(main)
+
+
 def test_a_trainer_of_another_job_is_refused_and_stopped() -> None:
     """And its own init() is told so."""
 
