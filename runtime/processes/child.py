@@ -16,7 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
-from troth.runtime.processes.table import LAUNCH_VARIABLE
+from troth.runtime.processes.table import LAUNCH_VARIABLE, LINE_VARIABLE
 
 OWNER_FD_VARIABLE = "TROTH_OWNER_FD"
 """In the environment of a launched process: the descriptor whose end of file says that its owner's side is gone."""
@@ -91,6 +91,8 @@ def _become(order: Order, owned: int, reporting: int, guardian: int) -> NoReturn
             os._exit(CANNOT_EXECUTE)
         environment = dict(order.environment)
         environment[LAUNCH_VARIABLE] = order.launch_id
+        # Ours, and not what the host wants the trainer to have: a host that runs in a launch itself started us with the line of that.
+        environment[LINE_VARIABLE] = ",".join(filter(None, (os.environ.get(LINE_VARIABLE), order.launch_id)))
         environment[OWNER_FD_VARIABLE] = str(OWNER_FD)
         pipe = os.fstat(owned)
         environment[OWNER_PIPE_VARIABLE] = f"{pipe.st_dev}:{pipe.st_ino}"

@@ -86,8 +86,7 @@ def proved(seen: Table, launch_ids: set[str]) -> dict[Seen, str]:
     for process in seen.values():
         if process.parent not in hosts or process.pid in hosts or process.zombie:
             continue
-        launch_id = table.launch_of(process.pid)
-        if launch_id in launch_ids:
+        for launch_id in launch_ids.intersection(table.launches_of(process.pid)):
             for one in (process, *table.below(seen, [process.pid])):
                 if not one.zombie:
                     found[one] = launch_id

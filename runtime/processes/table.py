@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 LAUNCH_VARIABLE = "TROTH_LAUNCH_ID"
 """In the environment of everything that a launch consists of: its launch id."""
+LINE_VARIABLE = "TROTH_LAUNCH_LINE"
+"""Beside it: the launches in which the host of this one runs, from the outermost on, and this one, with commas between them."""
 ENVIRONMENT_LIMIT_BYTES = 8 * 1024 * 1024
 
 
@@ -94,18 +96,18 @@ def below(table: Table, roots: Iterable[int]) -> list[Seen]:
     return found
 
 
-def launch_of(pid: int) -> str | None:
-    """The launch id in the environment that a process was started with; ``None`` if it has none or does not let us see."""
+def launches_of(pid: int) -> list[str]:
+    """The launch ids in the environment that a process was started with; none if it has none or does not let us see."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             text = file.read(ENVIRONMENT_LIMIT_BYTES)
     except OSError:
-        return None
-    wanted = f"{LAUNCH_VARIABLE}=".encode()
+        return []
+    wanted = f"{LINE_VARIABLE}=".encode()
     for entry in text.split(b"\0"):
         if entry.startswith(wanted):
-            return entry[len(wanted) :].decode("utf-8", "replace")
-    return None
+            return entry[len(wanted) :].decode("utf-8", "replace").split(",")
+    return []
 
 
 def handle(pid: int) -> list[int]:

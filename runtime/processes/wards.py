@@ -123,7 +123,7 @@ class Wards:
     def _owner_of(self, process: Seen, leaders: dict[int, Ward], of: dict[int, Ward | None]) -> Ward | None:
         ward = leaders.get(process.session) or leaders.get(process.group) or of.get(process.parent) or self._known.get(process.identity)
         if ward is None or ward.launch_id not in self.live:
-            ward = self.live.get(table.launch_of(process.pid) or "")
+            ward = next((self.live[launch_id] for launch_id in table.launches_of(process.pid) if launch_id in self.live), None)
         if ward is None and len(self.live) == 1:
             ward = next(iter(self.live.values()))
         return ward
@@ -148,13 +148,13 @@ class Wards:
         """TERM to everything in these launches, and to what is nobody's with ``strays``. Who is stopped is continued, or it could not
         heed it."""
         wards = list(wards)
+        # Before the leaders hear of it: when they are gone, nobody knows any more whose children their children were.
+        looked = self.look()
         for ward in wards:
             if ward.started:
                 to_group(ward.pid, signal.SIGTERM, signal.SIGCONT)
             else:
                 ward.told = True
-        looked = self.look()
-        for ward in wards:
             for process in looked[ward]:
                 if process.group != ward.pid:
                     table.send(process, signal.SIGTERM, signal.SIGCONT)
@@ -164,23 +164,27 @@ class Wards:
     def kill(self, wards: Iterable[Ward], strays: bool = False) -> None:
         """One round of Rule 4."""
         wards = list(wards)
-        for ward in wards:
-            if ward.started:
-                to_group(ward.pid, signal.SIGKILL)
-            else:
-                os.kill(ward.pid, signal.SIGKILL)
         chosen: set[Ward | None] = {*wards, None} if strays else {*wards}
         stopped: dict[tuple[int, int], Seen] = {}
-        for _ in range(STOP_ROUNDS):
+        for number in range(STOP_ROUNDS):
             looked = self.look()
             new = [process for ward in chosen for process in looked.get(ward, ()) if process.identity not in stopped]
             for process in new:
                 table.send(process, signal.SIGSTOP)
                 stopped[process.identity] = process
-            if not new:
+            if number == 0:
+                self._kill_leaders(wards)
+            elif not new:
                 break
         for process in stopped.values():
             table.send(process, signal.SIGKILL)
+
+    def _kill_leaders(self, wards: list[Ward]) -> None:
+        for ward in wards:
+            if ward.started:
+                to_group(ward.pid, signal.SIGKILL)
+            else:
+                os.kill(ward.pid, signal.SIGKILL)
 
 
 def _peek() -> int | None:

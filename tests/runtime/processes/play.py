@@ -140,7 +140,6 @@ def main() -> None:  # noqa: C901, PLR0912
         sleep()
     elif part == "host":
         # A trainer that is a host itself.
-        os.environ.pop("TROTH_LAUNCH_ID")
         script = os.path.join(os.path.dirname(HERE), "host_script.py")
         os.execve(sys.executable, [sys.executable, script, os.path.dirname(sys.argv[1]), *arguments], dict(os.environ))
     elif part == "owner":

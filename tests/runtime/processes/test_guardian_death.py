@@ -163,7 +163,10 @@ async def test_the_marker_alone_does_not_make_a_process_ours(tmp_path: Path) -> 
     """A service that starts something on a trainer's behalf may hand the environment on. Only what hangs below us or our ancestors
     counts, where the guardian's children are found when it is gone."""
     keeper = await trio.lowlevel.open_process(
-        [sys.executable, "-I", "-S", "-c", KEEPER], env={table.LAUNCH_VARIABLE: "the-launch"}, stdout=subprocess.PIPE, stdin=subprocess.PIPE
+        [sys.executable, "-I", "-S", "-c", KEEPER],
+        env={table.LINE_VARIABLE: "another,the-launch"},
+        stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,
     )
     assert keeper.stdout is not None
     child = Watched(int(await keeper.stdout.receive_some()))
@@ -171,7 +174,7 @@ async def test_the_marker_alone_does_not_make_a_process_ours(tmp_path: Path) -> 
         below_a_stranger = {process.pid for process in proved(without(keeper.pid), {"the-launch"})}
         assert below_a_stranger == set()
         assert {process.pid for process in proved(table.scan(), {"the-launch"})} == {keeper.pid, child.pid}
-        assert proved(table.scan(), {"another-launch"}) == {}
+        assert proved(table.scan(), {"no-launch"}) == {}
     finally:
         keeper.kill()
         os.kill(child.pid, signal.SIGKILL)
