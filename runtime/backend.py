@@ -22,7 +22,7 @@ from attrs import define, field
 from troth.runtime import options
 from troth.runtime.calls import Calls, Resolved
 from troth.runtime.driver import Driver
-from troth.runtime.errors import Misuse, RuntimeFault
+from troth.runtime.errors import Misuse, RuntimeFault, alone
 from troth.runtime.host import HostSession
 from troth.runtime.outcomes import EXECUTE, START, failure
 from troth.runtime.payloads import encode_aside
@@ -49,10 +49,6 @@ from troth.statemachines.supervisor.launches import HOSTS
 log = logging.getLogger("troth.runtime.backend")
 
 PARTY = "supervisor"
-
-
-def _ignore_log(_name: str, _record: LogBeside) -> None:
-    """Nobody listens to what trainers log."""
 
 
 @define(eq=False)
@@ -97,7 +93,7 @@ class ExternalProcess:
     network: Network = field(factory=SystemNetwork, kw_only=True)
     files: Files = field(factory=SystemFiles, kw_only=True)
     trace: Path | None = field(default=None, kw_only=True, converter=options.path)
-    on_log: Callable[[str, LogBeside], None] = field(default=_ignore_log, kw_only=True, validator=options.function)
+    on_log: Callable[[str, LogBeside], None] = field(default=options.ignore, kw_only=True, validator=options.function)
     """Is given the trainer's name and each of its log records. What it raises is logged, and changes nothing."""
     log_directory: Path | None = field(default=None, kw_only=True, converter=options.path)
     failed: trio.Event = field(init=False, factory=trio.Event)
@@ -151,15 +147,20 @@ class ExternalProcess:
                 with trio.CancelScope(shield=True):
                     await self._tear_down(at_once=at_once)
         finally:
-            for host in list(self._hosts.values()):  # it was forced, so it has not left by itself
-                if self._broken:
-                    host.give_up()
-                host.leave()
-            if self._nursery_manager is not None:
-                manager, self._nursery_manager = self._nursery_manager, None
-                self._stop.cancel()
-                await manager.__aexit__(None, None, None)
-            await self._stack.aclose()
+            try:
+                await self._end_background()
+            finally:
+                await self._stack.aclose()
+
+    async def _end_background(self) -> None:
+        for host in list(self._hosts.values()):  # it was forced, so it has not left by itself
+            if self._broken:
+                host.give_up()
+            host.leave()
+        if self._nursery_manager is not None:
+            manager, self._nursery_manager = self._nursery_manager, None
+            self._stop.cancel()
+            await manager.__aexit__(None, None, None)
 
     async def _tear_down(self, *, at_once: bool) -> None:
         try:
@@ -294,8 +295,7 @@ class ExternalProcess:
         if self._broken or self._calls is None:
             return
         self._broken = True
-        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-            error = error.exceptions[0]
+        error = alone(error)
         why = "has broken down; this is a fault of Troth" if isinstance(error, Exception) else "was interrupted in the middle of a step"
         log.error("trainer %r: its runtime %s; it is killed", self.name, why, exc_info=error)
         for host in list(self._hosts.values()):

@@ -127,9 +127,10 @@ class Driver:
 
     # -- what happens --------------------------------------------------------------------------------------------------
 
+    @trio.lowlevel.enable_ki_protection
     def give(self, party: str, event: Event) -> Step | None:
         """Let a party take an event, and all that follows from it at once. Its step; ``None`` if it has to wait for the step that is
-        being performed. Raises ``RuntimeFault`` if the event cannot have happened."""
+        being performed. A Ctrl-C meanwhile is raised afterwards. Raises ``RuntimeFault`` if the event cannot have happened."""
         if self._busy:
             self._later.append(_Pending(party, event))
             return None

@@ -120,3 +120,13 @@ class ResultConflict(SessionError):
 
 class ResultUndelivered(SessionError):
     """The result was accepted, but a receiver did not get its payload."""
+
+
+# -- what nurseries make of exceptions ---------------------------------------------------------------------------------
+
+
+def alone(error: BaseException) -> BaseException:
+    """What went wrong, without the groups that nurseries put around a single thing."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

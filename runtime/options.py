@@ -86,6 +86,10 @@ def instance(kind: type, *, optional: bool = False) -> Any:
     return check
 
 
+def ignore(_name: str, _record: object) -> None:
+    """For whoever does not want to hear."""
+
+
 def function(_instance: Any, attribute: Attribute, value: Any) -> None:
     """Something to call."""
     if not callable(value):

@@ -21,6 +21,7 @@ from troth.jobs.job import MAX_ROUNDS, MAX_SEED, MAX_TRAINERS, Job
 from troth.jobs.report import JobReport
 from troth.jobs.running import JobRun
 from troth.jobs.seats import external
+from troth.runtime.errors import alone
 
 SUCCESS, FAILED, INTERRUPTED = 0, 1, 130
 
@@ -98,7 +99,7 @@ def _run(job: Job, trace: Path | None, *, as_json: bool, verbose: bool) -> JobRe
     try:
         report = trio.run(_watched, run, watch)
     except BaseExceptionGroup as group:
-        raise _alone(group) from None
+        raise alone(group) from None
     finally:
         log.removeHandler(output)
         log.setLevel(level)
@@ -129,10 +130,3 @@ async def _listen(run: JobRun, watch: Watch, *, task_status: trio.TaskStatus[Non
                 os._exit(INTERRUPTED)
             watch.say("troth: interrupted; the trainers are being ended, interrupt again to leave at once")
             run.interrupt()
-
-
-def _alone(error: BaseException) -> BaseException:
-    """The one error in a group; the group, if there are more."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

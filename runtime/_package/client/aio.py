@@ -20,8 +20,9 @@ import trio
 
 from troth.client.model import FLModel, NotAModel, ParamsType
 from troth.client.records import AnalyticsDataType
-from troth.client.session import Session, alone, connect
+from troth.client.session import Session, connect
 from troth.client.settings import find_file, find_rank, read
+from troth.runtime.errors import alone
 
 __all__ = ["AnalyticsDataType", "FLModel", "NotAModel", "ParamsType", "Session", "open_session"]
 

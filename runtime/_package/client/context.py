@@ -19,9 +19,9 @@ from attrs import define, field
 from troth.client.loop import Call, Loop, Overdue
 from troth.client.model import FLModel
 from troth.client.records import record
-from troth.client.session import Connect, Held, Prepared, Session, alone, check_timeout
+from troth.client.session import Connect, Held, Prepared, Session, check_timeout
 from troth.client.settings import Settings
-from troth.runtime.errors import Misuse, RuntimeFault, SessionClosed
+from troth.runtime.errors import Misuse, RuntimeFault, SessionClosed, alone
 
 T = TypeVar("T")
 

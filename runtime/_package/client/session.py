@@ -129,13 +129,6 @@ _ENDED: Mapping[Verdict, tuple[type[Exception], str]] = {
 }
 
 
-def alone(error: BaseException) -> BaseException:
-    """What went wrong, without the groups that nurseries put around a single thing."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
 def check_timeout(timeout: float | None) -> float | None:
     """Seconds to wait, or ``None`` for as long as it takes."""
     if timeout is None:

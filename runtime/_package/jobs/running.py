@@ -20,14 +20,13 @@ import trio
 from attrs import define, field
 
 from troth.client.model import FLModel, ParamsType, to_tree
-from troth.client.session import alone
 from troth.jobs.averaging import Average, check_weight
 from troth.jobs.errors import AveragingError, JobError, JobFailed
 from troth.jobs.job import Job, Params
 from troth.jobs.report import JobReport
 from troth.jobs.seats import Answer, Hire, Order, Seat, external
 from troth.jobs.store import claim_directory, make_directory, read_model, write_model
-from troth.runtime.errors import SpawnFailed
+from troth.runtime.errors import SpawnFailed, alone
 
 Take: TypeAlias = Callable[[Seat, FLModel], None]
 Crew: TypeAlias = Callable[[Job, Path | None], AbstractAsyncContextManager[Hire]]

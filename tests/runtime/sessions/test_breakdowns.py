@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from contextlib import suppress
 from typing import Any
 
@@ -13,7 +15,7 @@ from tests.runtime.sessions.stage import Stage, run, staged
 from tests.runtime.wire.examples import frame_of
 from troth.client.records import record
 from troth.runtime.backend import ExternalProcess
-from troth.runtime.errors import JoinFailed, RuntimeFault, SessionClosed, SessionError, TrainerLost
+from troth.runtime.errors import JoinFailed, RuntimeFault, SessionClosed, SessionError, TrainerLost, alone
 from troth.runtime.host import HostSession
 from troth.runtime.sim.processes import SimProcess
 from troth.runtime.trainer import TrainerSession
@@ -110,6 +112,47 @@ def test_after_a_fault_every_call_says_what_it_was_and_so_does_leaving(monkeypat
             with pytest.raises(RuntimeFault, match="ZeroDivisionError"), trio.fail_after(60):
                 await fail()
             assert [type(error.__cause__) for error in heard] == [ZeroDivisionError] * 2
+
+    run(main)
+
+
+def test_an_interrupt_in_the_middle_of_a_step_comes_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step is atomic for Ctrl-C, too: the session ends as one that is left by an exception, not as one that is broken."""
+    made: list[ExternalProcess] = []
+    order_of = HostSession._order_of
+
+    def interrupted(host: HostSession, seq: int) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return order_of(host, seq)
+
+    async def main() -> None:
+        async with staged() as stage:
+            stage.trainer(stage.work)
+            monkeypatch.setattr(HostSession, "_order_of", interrupted)
+            made.append(stage.backend())
+            await use(made[0])
+
+    with pytest.raises(KeyboardInterrupt):
+        run(main)
+    assert not made[0]._broken
+
+
+def test_whatever_interrupts_the_background_everything_that_was_opened_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_arguments: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(HostSession, "_proven", interrupt)
+
+    async def main() -> None:
+        async with staged() as stage:
+            stage.trainer(stage.work)
+            with pytest.raises(BaseExceptionGroup) as raised, trio.fail_after(60):
+                await use(stage.backend())
+            assert isinstance(alone(raised.value), KeyboardInterrupt)
+            await trio.sleep(1)
+            assert not stage.processes.snapshot()
+            assert not stage.files.directories
+            assert not stage.processes.registered
 
     run(main)
 
