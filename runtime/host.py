@@ -237,7 +237,7 @@ class HostSession:
             case c.Send(link=link, message=message):
                 return self._send(link, message)
             case c.Offer(kind=kind, key=key):
-                self._data.offer(kind, key, self._order_of(key[0]).payload)  # type: ignore[index]
+                self._data.offer(kind, key, self._order_of(key[0]).payload)  # type: ignore[index, arg-type]
             case c.Release(kind=kind, key=key):
                 self._data.release(kind, key)
             case c.Spawn():

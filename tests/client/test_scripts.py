@@ -6,12 +6,10 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-import trio
 
 import troth.client as flare
 from tests.client.doubles import make_bootstrap
@@ -396,32 +394,5 @@ def test_differences_are_taken_to_what_was_received_even_if_it_was_trained_in_pl
                 assert model.params_type == "DIFF"
                 assert model.params["w"].tolist() == [2.0] * 3
         assert code_of(staged) == 0
-
-    within_limit(main)
-
-
-def test_a_script_whose_task_is_given_up_gets_the_next_if_it_catches_that(tmp_path: Path) -> None:
-    async def main() -> None:
-        text = """
-            import time
-            from troth.runtime.errors import CallCancelled
-
-            flare.init()
-            while flare.is_running():
-                model = flare.receive()
-                say("begun")
-                time.sleep(model.params["s"])
-                try:
-                    flare.send(model)
-                except CallCancelled:
-                    say("given up")
-        """
-        async with script(tmp_path, text) as staged:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(partial(staged.do, params={"s": 0.5}))
-                await staged.hear("begun")
-                nursery.cancel_scope.cancel()
-            assert (await staged.do(params={"s": 0.0})).params == {"s": 0.0}
-            await staged.hear("given up")
 
     within_limit(main)

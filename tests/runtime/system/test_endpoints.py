@@ -302,7 +302,7 @@ async def test_without_a_descriptor_left_a_dial_fails_as_if_nobody_were_there(en
     def none_left(*_arguments: object) -> NoReturn:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    monkeypatch.setattr(system.socket, "socket", none_left)
+    monkeypatch.setattr(socket, "socket", none_left)
     with pytest.raises(LinkDown, match="Too many open files"):
         await SystemNetwork().dial(endpoint)
     with pytest.raises(EndpointRefused, match="Too many open files"):
@@ -332,5 +332,6 @@ async def test_a_connection_that_ends_while_it_is_set_up_does_not_close_the_door
             nursery.start_soon(accept)
             assert await first.receive_into(memoryview(bytearray(1))) == 0
             second = await network.dial(listener.endpoint)
-    for closing in (first, second, *accepted, listener):
-        closing.close()
+    for stream in (first, second, *accepted):
+        stream.close()
+    listener.close()
