@@ -376,7 +376,7 @@ class TrainerSession:
         kept = 2 * self.bootstrap.limits.ledger_limit
         for table in (self._tasks, self._digests):
             while len(table) > kept:
-                del table[next(iter(table))]  # type: ignore[attr-defined]
+                del table[next(iter(table))]
 
     def _prune_results(self) -> None:
         """Let go of the payloads that no publication needs any more."""

@@ -19,7 +19,8 @@ WRITTEN_LIMIT = 4096
 
 def evolve(data: T, **changes: Any) -> T:
     """``attrs.evolve``: the same data with some fields set otherwise. Raises ``TypeError`` for a field that there is not."""
-    made: T = _changing(type(data), tuple(changes))(data, changes)
+    cls: Any = type(data)
+    made: T = _changing(cls, tuple(changes))(data, changes)
     return made
 
 

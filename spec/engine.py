@@ -177,7 +177,7 @@ class _Run:
         entry = known[0]
         self.rows.append(entry.id)
         if entry.kind is Kind.ROW:
-            self._take(compiled, known, micro, view)
+            self._take(compiled, entry, known[1:], micro, view)
         elif entry.kind is Kind.REFUSE:
             return entry
         return None
@@ -199,8 +199,8 @@ class _Run:
                 raise BadGuard(f"atom {question.name} answered {answer!r}; a guard must answer with a real bool")
         return bits
 
-    def _take(self, compiled: Compiled, known: tuple[Entry, Enum, _Plan], micro: _Micro, view: View) -> None:
-        entry, target, plan = known
+    def _take(self, compiled: Compiled, entry: Entry, known: tuple[Enum, Any], micro: _Micro, view: View) -> None:
+        target, plan = known
         _, _, key, event, depth = micro
         own, store, machine = view.own, self.store, compiled.machine
         data = own.data

@@ -41,17 +41,14 @@ class Question:
     of: Callable[[Any, Any], bool]
     may_read: frozenset[str]
     name: str
-    yes: tuple[str, bool] = field(init=False)
-    no: tuple[str, bool] = field(init=False)
+    yes: tuple[str, bool]
+    no: tuple[str, bool]
     """The two answers, as a step lists them."""
 
-    @yes.default
-    def _yes(self) -> tuple[str, bool]:
-        return self.name, True
-
-    @no.default
-    def _no(self) -> tuple[str, bool]:
-        return self.name, False
+    @classmethod
+    def put(cls, of: Callable[[Any, Any], bool], may_read: frozenset[str], name: str) -> Question:
+        """As it is asked."""
+        return cls(of, may_read, name, (name, True), (name, False))
 
 
 @define(eq=False)
@@ -251,12 +248,13 @@ def _compile(machine: Machine, config: Any, interpreter: Callable[[Machine], Int
 
 @lru_cache(maxsize=PREPARED_LIMIT)
 def _prepare(machine: Machine, interpreter: Callable[[Machine], Interpreter]) -> Compiled:
-    fields = tuple(f.name for f in attrs.fields(machine.data))
+    data: Any = machine.data
+    fields = tuple(f.name for f in attrs.fields(data))
     places: dict[int, dict[str, Place]] = {}
     for (state, trigger), cell in machine.table.items():
-        asked = tuple(Question(a.of, frozenset((*a.reads, machine.name)), f"{machine.name}.{a.name}") for a in cell.atoms)
+        asked = tuple(Question.put(a.of, frozenset((*a.reads, machine.name)), f"{machine.name}.{a.name}") for a in cell.atoms)
         places.setdefault(id(state), {})[trigger] = Place(asked)
-    trims = {id(state): keeping(machine.data, tuple(f in kept for f in fields)) for state, kept in machine.live.items()}
+    trims = {id(state): keeping(data, tuple(f in kept for f in fields)) for state, kept in machine.live.items()}
     over = frozenset(id(state) for state in (*machine.final, *([machine.initial] if machine.family else [])))
     return Compiled(machine, interpreter(machine), None, fields, Slot(machine.initial, machine.data()), places, trims, over)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import importlib.util
 import pkgutil
 from pathlib import Path
 
@@ -19,9 +20,7 @@ def _modules() -> list[str]:
     """Every module with an example."""
     found = []
     for info in pkgutil.walk_packages(troth.__path__, "troth."):
-        if (
-            info.name.endswith(("__main__", "guardian_main")) or "._package" in info.name
-        ):  # in place it lies there too
+        if info.name.endswith(("__main__", "guardian_main")) or "._package" in info.name:  # in place it lies there too
             continue
         spec = importlib.util.find_spec(info.name)
         if spec is not None and spec.origin and ">>> " in Path(spec.origin).read_text():

@@ -22,6 +22,7 @@ from troth.runtime.tracing import Tracer, new_directory, trace_of_launch
 from troth.spec import core as c
 from troth.spec import messages as m
 from troth.spec.codec import Codec
+from troth.spec.engine import PartyCore
 from troth.spec.fingerprint import declaration_hash, state_digest
 from troth.spec.limits import Limits
 from troth.spec.trace import read
@@ -299,7 +300,7 @@ def test_the_trace_of_a_run_replays_on_the_cores(tmp_path: Path) -> None:
                 await trainer.execute("train", {"x": 1})
 
     run(main)
-    cores = {
+    cores: dict[str, Callable[[Limits], PartyCore]] = {
         "host": lambda limits: Host(HostConfig(limits=limits)),
         "supervisor": lambda limits: Supervisor(SupervisorConfig(limits=limits)),
         "trainer": lambda limits: Trainer(TrainerConfig(limits=limits)),
@@ -310,7 +311,7 @@ def test_the_trace_of_a_run_replays_on_the_cores(tmp_path: Path) -> None:
         [path] = [path for path in tmp_path.iterdir() if f".{name}" in path.name and "receivers" not in path.name]
         header, records = read(codec, path.read_text().splitlines())
         assert header.declarations == declaration_hash(PARTIES.values())
-        core = make(Limits(**header.limits))
+        core = make(Limits(**dict[str, Any](header.limits)))
         for record in records:
             step = core.handle(record.event)
             assert (step.rows, step.effects, state_digest(core.snapshot())) == (record.rows, record.effects, record.state)

@@ -23,6 +23,7 @@ from troth.runtime.sim.processes import SimProcess
 from troth.runtime.trainer import TrainerSession
 from troth.runtime.wire import accepting
 from troth.runtime.wire.challenge import CALL, CONFIRMED, ROLES, Authenticated, Token
+from troth.runtime.wire.challenge import check as real_check
 from troth.runtime.wire.codec import decode, encode
 from troth.runtime.wire.kinds import CONTROL, DATA, PayloadKind, Pull, Role
 from troth.spec import messages as m
@@ -72,7 +73,8 @@ def check_nothing_is_decoded_of_who_did_not_show_who_it_is(monkeypatch: pytest.M
             async with stage.backend():
                 await trio.sleep(1)
                 session, before = stage.sessions[0], len(decoded)
-                for role, frames in ((CONTROL, encode(m.TaskAccepted(epoch=1, seq=1))), (DATA, encode(pull))):
+                attempts: list[tuple[Role, bytes]] = [(CONTROL, encode(m.TaskAccepted(epoch=1, seq=1))), (DATA, encode(pull))]
+                for role, frames in attempts:
                     for epoch in (0, 1, 2):
                         await intrude(session, role, epoch, Token.new(), frames)
                 beats = sum(code == 30 for code in decoded[before:])
@@ -96,7 +98,7 @@ def let_anybody_in(monkeypatch: pytest.MonkeyPatch) -> None:
         await stream.send_all(bytes(64) + CONFIRMED)
         return Authenticated(stream, ROLES[code], launch, max(epoch, 1), bytes(64))
 
-    real = accepting.check
+    real = real_check
 
     async def either(stream: Any, **options: Any) -> Authenticated:
         return await (check(stream) if started else real(stream, **options))
