@@ -138,6 +138,11 @@ def pairs(s: Session) -> None:
 Race = Callable[[Session], Expr]
 
 
+def _lost_something(s: Session) -> Expr:
+    """The network has lost a message. Without it, an answer that is not here yet may only be late."""
+    return lift(False) if s.losses is None else s.losses.left < s.deal.losses
+
+
 def _stopped(s: Session) -> Expr:
     return s.trainer.data("session", "verdict", m.Verdict.STOPPED)
 
@@ -174,7 +179,8 @@ RACES: dict[str, tuple[str, Race]] = {
     ),
     "R08": (
         "an acceptance is lost, and the answer to a question brings it again",
-        lambda s: s.trainer.some("publication", P.ASKING) & first(s.to_trainer, m.ResultAccepted) & (s.host.handle.see(SAID) == 2),
+        lambda s: s.trainer.some("publication", P.ASKING) & first(s.to_trainer, m.ResultAccepted) & (s.host.handle.see(SAID) == 2)
+        & _acceptance_lost(s),
     ),
     "R09": (
         "the receivers hold the payload although no acceptance was heard",
@@ -188,7 +194,7 @@ RACES: dict[str, tuple[str, Race]] = {
     "R13": (
         "the answer to a settlement is lost, and the notice is given again",
         lambda s: s.trainer.some("publication", P.SETTLING) & s.host.some("acceptance", A.SETTLED)
-        & first(s.to_host, m.ResultSourceSettled),
+        & first(s.to_host, m.ResultSourceSettled) & ~on_its_way(s.to_trainer, m.ResultSourceReleased) & _lost_something(s),
     ),
     "R15": (
         "a task arrives just when the trainer's lease is about to expire",
