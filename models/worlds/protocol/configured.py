@@ -12,7 +12,7 @@ ALWAYS = (
     "P25", "P27", "P28", "P31", "P34", "P35", "P36", "P38", "P40", "P41", "P42", "P44", "P47", "P53", "P56", "P57", "P58", "P73", "P76",
     "P77", "P95", "P96", "P97", "P98",
 )  # fmt: skip
-"""What is claimed of every session."""
+"""What is claimed of every session in which it could be broken."""
 
 FETCHED = ("P37", "P62")
 """And where receivers fetch the results."""
@@ -24,8 +24,21 @@ SCRIPT = ("receive", "take", "send")
 """The calls of a script that does what it should."""
 
 
+def breakable(deal: Deal, id_: str) -> bool:
+    """Whether anything in such a world could break the property; where nothing can, it is not claimed."""
+    match id_:
+        case "P55":
+            return "shutdown" in deal.calls
+        case "P95":
+            return not deal.launched
+        case "P98":
+            return deal.cuts > 0
+    return True
+
+
 def configured(name: str, doc: str, deal: Deal, promises: tuple[str, ...], reached: tuple[str, ...] = ()) -> World:
-    """The world of ``deal``, which keeps these promises and contains these races."""
+    """The world of ``deal``, which keeps these promises, as far as they could be broken in it, and contains these races."""
+    promises = tuple(id_ for id_ in promises if breakable(deal, id_))
     world = World(name, doc)
     made = session(world, deal, promises, [acceptances()] if reached else [])
     promise(made, promises)
