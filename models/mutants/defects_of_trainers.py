@@ -89,7 +89,7 @@ def d9(machine: Machine) -> Machine:
 def d10(machine: Machine) -> Machine:
     """Attempts belong to one call of send(): a second one cannot learn what became of the first, and fails for ever.
 
-    P33: what send() said of a result stays true.
+    P96: send() says rejected only of what the host has not accepted.
     """
     for id_ in ("N8", "N9"):
         machine = altered(machine, id_, lambda row: evolve(row, emit=[publication.answer(Outcome.REJECTED)]))
@@ -165,7 +165,7 @@ TRAINERS = (
     ),
     Patch("D8", "a result that was delivered is taken to be accepted", "trainer", ("publication",), d8, "P10", "external/returns"),
     Patch("D9", "a task that was passed keeps its second chance", "trainer", ("intake", "ledger"), d9, "P30", "ledger"),
-    Patch("D10", "a second send() cannot mend the first", "trainer", ("publication",), d10, "P33", "external/calls"),
+    Patch("D10", "a second send() cannot mend the first", "trainer", ("publication",), d10, "P96", "external/calls"),
     Patch("D14", "a draining trainer has no lease", "trainer", ("session",), d14, "P40", "external/patient"),
     Patch("D15", "ABORT does not end the notice of a settled source", "trainer", ("publication",), d15, "P12", "external/patient"),
     Patch("D16", "nothing is forgotten behind a task that was cancelled", "trainer", ("ledger",), d16, "P60", "ledger/eviction"),
