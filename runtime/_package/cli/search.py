@@ -1,4 +1,7 @@
-"""``troth check --mutant NAME`` without a world: the standard worlds are searched for one in which the mutant shows, smallest first."""
+"""``troth check --mutant NAME`` without a world: the standard worlds are searched for one in which the mutant shows, smallest first.
+
+A named patch says in which world it shows best, and by which property: that world comes first, and only that property is asked for.
+"""
 
 from __future__ import annotations
 
