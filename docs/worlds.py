@@ -31,7 +31,9 @@ the faults that are named. Every reachable state is looked at, and every propert
 
 Some things are the same in all of them. A step whose messages find a link full is *held back* until there is room, so a run in which all
 links are full and nobody can go on ends there; liveness therefore assumes that whoever is let through again and again goes through.
-Timers may fire whenever they are armed, unless the world has a clock. Limits are small: two attempts, one or two entries of each memory.
+Timers may fire whenever they are armed, unless the world has a clock, and what may happen again and again happens in the end: also the
+expiry of a lease whose peer answers. So in most of these worlds a call returns at the latest because a lease is over; in
+`external/answers` no lease ends, and every call is answered. Limits are small: two attempts, one or two entries of each memory.
 
 `session`, `ledger`, `process`, `supervisor` and the first of `transfer` hold one core alone, among everything that its peers can have said
 once a network has delayed and repeated it, at any time. That is more than any closed pair of cores does, so what holds there holds with

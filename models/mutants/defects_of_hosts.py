@@ -211,7 +211,7 @@ HOSTS = (
     Patch("D6", "a closing host denies what it accepted", "host", ("acceptance",), d6, "P09", "external/returns"),
     Patch("D11", "a delivery that was given up is not cancelled", "host", ("delivery",), d11, "P97", "external/patient"),
     Patch("D12", "a task is cancelled by ABORT", "host", ("delivery",), d12, "P24", "external/patient"),
-    Patch("D13", "a settlement is answered once", "host", ("acceptance",), d13, "P50", "transfer/sole"),
+    Patch("D13", "a settlement is answered once", "host", ("acceptance",), d13, "P50", "external/answers"),
     Patch("D17", "the end of a run has no budget", "supervisor", ("teardown",), d17, "P52", "supervisor"),
     Patch("D20", "a link that broke is a trainer that is lost", "host", ("session",), d20, "P98", "attach"),
     Patch("D23", "a wait for an answer asks no lease", "host", ("session", "delivery"), d23, "P40", "external/patient"),

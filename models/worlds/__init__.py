@@ -6,6 +6,7 @@ STANDARD: tuple[str, ...] = (
     "races",
     "external",
     "external/returns",
+    "external/answers",
     "external/tasks",
     "external/receivers",
     "external/calls",

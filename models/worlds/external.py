@@ -2,7 +2,9 @@
 
 Each configuration takes one thing to two and leaves the others small: tasks, receivers, callers of the API, faults of the link, deaths of
 processes. All of them have two attempts for tasks and results, and timers that may fire whenever they are armed; heartbeats are in
-``lease``. A policy ``on_unresponsive = "wait"`` only makes a lease wait longer, so these have ``"fail"``, but for ``external/patient``.
+``lease``. A timer that is armed fires in the end, also that of a lease, whoever answers; so a wait that only a lease would end shows in
+``external/answers`` alone, where no lease expires and no order comes. A policy ``on_unresponsive = "wait"`` only makes a lease wait
+longer, so these have ``"fail"``, but for ``external/patient``.
 """
 
 from __future__ import annotations
@@ -33,6 +35,16 @@ def returns(_bounds: Bounds) -> World:
     """Every call of a launched trainer returns, and every process and session ends."""
     deal = Deal(launched=True, receivers=1, losses=1, without=NO_BEATS)
     return configured("external/returns", returns.doc, deal, (*LAUNCHED, *FETCHED, *IN_THE_END, "P54", "P59"))
+
+
+@blueprint("external/answers", loss=Bound(1, "messages that may be lost", 0, 3))
+def answers(bounds: Bounds) -> World:
+    """Nobody orders an end and no lease expires: what was lost is asked for until it is answered, and so every call returns."""
+    deal = Deal(
+        launched=True, receivers=1, losses=bounds.loss, full="loses", orders=(), calls=(*SCRIPT, "give up receive"),
+        without=NO_BEATS | {"lease"},
+    )  # fmt: skip
+    return configured("external/answers", answers.doc, deal, (*LAUNCHED, *FETCHED, "P48", "P50", "P51", "P54", "P59"))
 
 
 @blueprint("external/tasks")

@@ -30,6 +30,7 @@ ABOUT: Mapping[str, int] = {
     "ledger/results": 1_000,
     "process": 1_000,
     "supervisor": 3_000,
+    "external/answers": 4_000,
     "ledger/eviction": 4_000,
     "published/paxos": 4_000,
     "transfer/lease": 4_000,

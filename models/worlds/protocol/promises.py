@@ -19,7 +19,7 @@ from troth.spec.core import RefusalKind
 from troth.spec.messages import Verdict
 from troth.spec.properties import PROPERTIES
 from troth.statemachines.host.acceptance import AcceptanceState
-from troth.statemachines.host.delivery import ACTIVE
+from troth.statemachines.host.delivery import ACTIVE, DeliveryState
 from troth.statemachines.host.process import GONE, ProcessState
 from troth.statemachines.host.session import LIVE as HOST_LIVE
 from troth.statemachines.host.states import HostSessionState
@@ -258,6 +258,8 @@ def promise(s: Session, ids: Iterable[str]) -> None:
     if s.deal.cuts:
         fair.append(connects)
     over = s.host.at("session", H.IDLE, H.CLOSED) | s.host.handle.is_down | s.trainer.handle.is_down
+    if not s.deal.orders:  # nobody ends the session, so it may rest in the end
+        over = over | (s.host.at("delivery", DeliveryState.IDLE) & ~waiting(s.trainer, "init") & ~waiting(s.trainer, "send"))
     s.world.no_deadlock("goes on", "something can happen until the session is over: no full link holds it up for ever", ends=over)
     for id_ in ids:
         statement = PROPERTIES[id_].statement
