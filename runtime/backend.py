@@ -25,7 +25,7 @@ from troth.runtime.driver import Driver
 from troth.runtime.errors import Misuse, RuntimeFault, alone
 from troth.runtime.host import HostSession
 from troth.runtime.outcomes import EXECUTE, START, failure
-from troth.runtime.payloads import encode_aside
+from troth.runtime.payloads import encode_async
 from troth.runtime.ports import Exited, Files, GuardianLost, Listener, Network, Processes
 from troth.runtime.processes.bootstrap import TaskNames
 from troth.runtime.processes.guardian import Guardian
@@ -187,7 +187,7 @@ class ExternalProcess:
         task_id = uuid.uuid4().hex if task_id is None else task_id
         options.check_text("name", name)
         options.check_text("task_id", task_id)
-        order = Order(task_id, name, await encode_aside(payload))
+        order = Order(task_id, name, await encode_async(payload))
         before, self._order = self._order, order
         try:
             found = await self._call("execute", m.ExecuteArguments(receivers=1, inline=order.payload.inline))

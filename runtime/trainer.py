@@ -21,7 +21,7 @@ from troth.runtime.downloads import Carried, Downloads
 from troth.runtime.driver import Driver
 from troth.runtime.errors import ChallengeFailed, FrameError, LinkDown, RuntimeFault
 from troth.runtime.outcomes import check_init, check_receive, check_send
-from troth.runtime.payloads import DataLink, Payload, encode_aside
+from troth.runtime.payloads import DataLink, Payload, encode_async
 from troth.runtime.ports import Network
 from troth.runtime.processes.bootstrap import Bootstrap
 from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, session_epoch
@@ -173,7 +173,7 @@ class TrainerSession:
         ``PayloadRefused`` before anything is sent, ``ResultRejected``, ``ResultConflict``, ``ResultUndelivered``, ``CallCancelled``,
         ``SessionAborted``, ``SessionLost``, ``SessionClosed``."""
         seq = self.current.seq if self.current else 0
-        arguments = self._note_result(seq, await encode_aside(tree))
+        arguments = self._note_result(seq, await encode_async(tree))
         found = await self._calls.call("send", arguments)
         self._prune_results()
         check_send(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from troth.runtime.payloads.arrays import INLINE_LIMIT, MAX_PAYLOAD_BYTES, Landing, Payload, allocate, decode, encode, encode_async
-from troth.runtime.payloads.aside import encode_aside
 from troth.runtime.payloads.content import DIGEST_BYTES, digest_of
 from troth.runtime.payloads.link import DataLink
 
@@ -18,6 +17,5 @@ __all__ = [
     "decode",
     "digest_of",
     "encode",
-    "encode_aside",
     "encode_async",
 ]
