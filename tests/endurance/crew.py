@@ -115,7 +115,8 @@ class Run:
 
     def files(self) -> list[Path]:
         """Sockets, bootstrap files, and the directories that they are in."""
-        return list(self.temporary.rglob("*"))
+        # os.walk, because a directory may vanish while it is looked through.
+        return [Path(folder) / name for folder, folders, names in os.walk(self.temporary) for name in (*folders, *names)]
 
     def left(self, within_s: float) -> list[str]:
         """What is left of the run after that time at the latest: processes, sockets, bootstrap files."""
