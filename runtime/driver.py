@@ -175,11 +175,12 @@ class Driver:
         return step
 
     def _perform(self, party: str, hosted: Hosted, effect: Effect) -> None:
-        if isinstance(effect, SetTimer):
+        kind = type(effect)
+        if kind is SetTimer:
             if self._now is None:
                 self._now = trio.current_time()
             self.timers.set(party, effect.timer, effect.key, effect.generation, getattr(hosted.limits, effect.limit), now=self._now)
-        elif isinstance(effect, CancelTimer):
+        elif kind is CancelTimer:
             self.timers.cancel(party, effect.timer, effect.key)
         elif not hosted.performer.perform(effect):
             self._later.append(_Pending(party, EffectFailed(effect)))

@@ -31,6 +31,9 @@ class Timers:
     fire: Callable[[str, TimerFired], object]
     _running: dict[Where, tuple[float, int, int]] = field(factory=dict)
     """Deadline in trio's seconds, order of setting, generation."""
+    _looked_for: dict[Where, float] = field(factory=dict)
+    """When the heap has a timer looked at next. One that is set anew for later, as a lease is with every message, is left there until
+    then."""
     _heap: list[tuple[float, int, Where]] = field(factory=list)
     _order: int = 0
     _sleep_until: float = math.inf
@@ -45,9 +48,17 @@ class Timers:
         self._order += 1
         deadline = (trio.current_time() if now is None else now) + duration_s
         self._running[where] = deadline, self._order, generation
-        heapq.heappush(self._heap, (deadline, self._order, where))
+        looked_for = self._looked_for.get(where)
+        if looked_for is None or looked_for > deadline:
+            self._look(where, deadline)
+
+    def _look(self, where: Where, deadline: float) -> None:
+        """Have a timer looked at when it is due."""
+        self._looked_for[where] = deadline
+        heapq.heappush(self._heap, (deadline, self._running[where][1], where))
         if len(self._heap) > 2 * len(self._running) + _SLACK:
             self._heap = [(due, order, where) for where, (due, order, _) in self._running.items()]
+            self._looked_for = {where: due for due, _, where in self._heap}
             heapq.heapify(self._heap)
         if deadline < self._sleep_until:
             self._earlier.set()
@@ -85,12 +96,20 @@ class Timers:
     def _fire_due(self) -> None:
         """Fire what is due now, in the order of deadlines. What a firing sets for the same moment waits for the next look."""
         now = trio.current_time()
-        due: list[tuple[Where, int]] = []
+        due: list[tuple[float, int, Where]] = []
         while self._heap and self._heap[0][0] <= now:
-            _, order, where = heapq.heappop(self._heap)
-            if self._is(where, order):
-                due.append((where, order))
-        for where, order in due:
+            looked_at, _, where = heapq.heappop(self._heap)
+            if self._looked_for.get(where) != looked_at:
+                continue  # it is looked for at another time
+            del self._looked_for[where]
+            running = self._running.get(where)
+            if running is None:
+                continue
+            if running[0] > now:
+                self._look(where, running[0])
+            else:
+                due.append((running[0], running[1], where))
+        for _, order, where in sorted(due):
             if self._is(where, order):
                 _, _, generation = self._running.pop(where)
                 party, timer, key = where
