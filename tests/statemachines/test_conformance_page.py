@@ -24,7 +24,9 @@ def test_every_item_has_its_line(letter: str, count: int) -> None:
 def test_every_test_that_is_cited_exists() -> None:
     """By its name, anywhere under tests/."""
     there = {
-        name for path in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
+        name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
     }
 
     assert set(re.findall(r"`(test_\w+)`", PAGE)) - there == set()
