@@ -175,12 +175,11 @@ class Driver:
         return step
 
     def _perform(self, party: str, hosted: Hosted, effect: Effect) -> None:
-        kind = type(effect)
-        if kind is SetTimer:
+        if isinstance(effect, SetTimer):
             if self._now is None:
                 self._now = trio.current_time()
             self.timers.set(party, effect.timer, effect.key, effect.generation, getattr(hosted.limits, effect.limit), now=self._now)
-        elif kind is CancelTimer:
+        elif isinstance(effect, CancelTimer):
             self.timers.cancel(party, effect.timer, effect.key)
         elif not hosted.performer.perform(effect):
             self._later.append(_Pending(party, EffectFailed(effect)))
