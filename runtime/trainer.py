@@ -122,7 +122,7 @@ class TrainerSession:
         given = self.bootstrap
         config = TrainerConfig(limits=given.limits, fail_unresponsive=given.fail_unresponsive, one_shot=given.one_shot)
         give = partial(self._driver.give, PARTY)
-        self._core, self._calls = Trainer(config), Calls(give)
+        self._core, self._calls = Trainer(config, strict=False), Calls(give)
         self._driver.on_fault = partial(self._calls.break_off, "the session has broken down")
         self._control = ControlLink(give, self._understood, given.name)
         self._driver.add(PARTY, self._core, self, epoch=session_epoch, tracer=self._tracer(""))
