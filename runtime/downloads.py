@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from troth.runtime.driver import Driver
+from troth.runtime.payloads import Carried, DataLink
 from troth.runtime.tracing import Tracer
 from troth.spec.core import (
     CancelTransfer,
@@ -34,45 +35,6 @@ from troth.statemachines.receiver import OVER, PARTY
 from troth.statemachines.shared.words import DATA, RECEIVERS
 
 
-@frozen
-class Carried:
-    """What came with the message that names a payload."""
-
-    manifest: bytes
-    """What the payload consists of."""
-    payload: bytes
-    """The payload itself, if it rode along; else empty."""
-    nbytes: int
-    """Bytes of the payload."""
-    digest: bytes
-    """What tells its content apart."""
-
-
-class Wire(Protocol):
-    """What a download needs of the data link."""
-
-    @property
-    def up(self) -> bool:
-        """Whether there is a connection."""
-        ...
-
-    def pull(self, kind: str, key: Key, carried: Carried, arrived: Callable[[Any], None]) -> bool:
-        """Fetch a payload, from where an earlier try stopped. ``arrived`` gets the tree just before the end is reported."""
-        ...
-
-    def cancel(self, kind: str, key: Key) -> None:
-        """Stop fetching, and report nothing more."""
-        ...
-
-    def forget(self, kind: str, key: Key) -> None:
-        """Nothing more is wanted of it: let go of what has come."""
-        ...
-
-    def send(self, message: Message) -> bool:
-        """Say something to the other side. False if there is nobody."""
-        ...
-
-
 @define(eq=False)
 class Downloads:
     """The downloads of one party."""
@@ -87,7 +49,7 @@ class Downloads:
     arrived: Callable[[int, Any], None]
     """Takes the payload of that sequence."""
     tracer: Tracer | None = None
-    wire: Wire = field(init=False)
+    data: DataLink = field(init=False)
     """The data link; it knows this object too, so it comes afterwards."""
     _waiting: dict[Key, Callable[[], bool]] = field(factory=dict, init=False)
     """Pulls that were begun while there was no connection. Their receiver's stall says how long they may wait."""
@@ -113,8 +75,8 @@ class Downloads:
         carried = self.carried(key[0]) if isinstance(key, tuple) else None
         if carried is None:
             return False
-        if inline or self.wire.up:
-            return self.wire.pull(self.kind, key, carried, arrived)
+        if inline or self.data.up:
+            return self.data.pull(self.kind, key, carried, arrived)
         self._waiting[key] = partial(self.pull, key, inline, arrived)
         return True
 
@@ -128,12 +90,12 @@ class Downloads:
     def cancel(self, key: Key) -> None:
         """Stop fetching, and report nothing more."""
         self._waiting.pop(key, None)
-        self.wire.cancel(self.kind, key)
+        self.data.cancel(self.kind, key)
 
     def forget(self, key: Key) -> None:
         """A receiver is over: let go of what has come."""
         self._waiting.pop(key, None)
-        self.wire.forget(self.kind, key)
+        self.data.forget(self.kind, key)
 
     def leave(self) -> None:
         """The party has ended, and its receivers with it."""
@@ -162,7 +124,7 @@ class _Download:
             case Send(link=link, message=message) if link == PARTY:
                 downloads.driver.tell(downloads.party, Received(RECEIVERS, message))
             case Send(link=link, message=message) if link == DATA:
-                return downloads.wire.send(message)
+                return downloads.data.send(message)
             case Pull():
                 return downloads.pull(self.key, self.inline, self._take)
             case CancelTransfer():

@@ -16,10 +16,10 @@ import trio
 from attrs import define, evolve, field
 
 from troth.runtime.control import ControlLink
-from troth.runtime.downloads import Carried, Downloads
+from troth.runtime.downloads import Downloads
 from troth.runtime.driver import Driver
 from troth.runtime.errors import FrameError, PayloadBroken, RuntimeFault, SpawnFailed
-from troth.runtime.payloads import DataLink, decode
+from troth.runtime.payloads import Carried, DataLink, decode
 from troth.runtime.ports import ExitStatus, Files, Launch, Processes
 from troth.runtime.processes.bootstrap import BOOTSTRAP_VARIABLE, Bootstrap
 from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, Counts, Marks, Order, Setting, session_epoch
@@ -114,7 +114,7 @@ class HostSession:
             self.driver, self.party, "result", setting.limits, self._carried, self._landed, self._tracer(f"{self.party}.receivers")
         )
         self._data = DataLink(give, self._downloads.give, "task", "result", setting.name)
-        self._downloads.wire, self._data.came_up = self._data, self._downloads.came_up
+        self._downloads.data, self._data.came_up = self._data, self._downloads.came_up
         self.driver.add(self.party, self.core, self, epoch=session_epoch, tracer=self._tracer(self.party))
 
     def _tracer(self, name: str) -> Tracer | None:

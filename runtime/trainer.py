@@ -17,11 +17,11 @@ from attrs import asdict, define, evolve, field, frozen
 
 from troth.runtime.calls import Calls
 from troth.runtime.control import ControlLink
-from troth.runtime.downloads import Carried, Downloads
+from troth.runtime.downloads import Downloads
 from troth.runtime.driver import Driver
 from troth.runtime.errors import ChallengeFailed, FrameError, LinkDown, RuntimeFault
 from troth.runtime.outcomes import check_init, check_receive, check_send
-from troth.runtime.payloads import DataLink, Payload, encode_async
+from troth.runtime.payloads import Carried, DataLink, Payload, encode_async
 from troth.runtime.ports import Network
 from troth.runtime.processes.bootstrap import Bootstrap
 from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, session_epoch
@@ -128,7 +128,7 @@ class TrainerSession:
         self._driver.add(PARTY, self._core, self, epoch=session_epoch, tracer=self._tracer(""))
         self._downloads = Downloads(self._driver, PARTY, "task", given.limits, self._carried, self._landed, self._tracer(".receivers"))
         self._data = DataLink(give, self._downloads.give, "result", "task", given.name)
-        self._downloads.wire, self._data.came_up = self._data, self._downloads.came_up
+        self._downloads.data, self._data.came_up = self._data, self._downloads.came_up
 
     def _tracer(self, suffix: str) -> Tracer | None:
         if self.trace is None:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from troth.runtime.errors import FrameError, PayloadBroken
 from troth.runtime.payloads.arrays import Landing, allocate
@@ -29,28 +29,18 @@ RECEIVED = "payload"
 """What a receiver's core calls its transfer."""
 
 
-class Carried(Protocol):
-    """What a message says of its payload."""
+@frozen
+class Carried:
+    """What came with the message that names a payload."""
 
-    @property
-    def manifest(self) -> bytes:
-        """What it consists of."""
-        ...
-
-    @property
-    def payload(self) -> bytes:
-        """The payload itself if it rode along, else empty."""
-        ...
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes it has."""
-        ...
-
-    @property
-    def digest(self) -> bytes:
-        """What it must turn out to be."""
-        ...
+    manifest: bytes
+    """What the payload consists of."""
+    payload: bytes
+    """The payload itself, if it rode along; else empty."""
+    nbytes: int
+    """Bytes of the payload."""
+    digest: bytes
+    """What it must turn out to be, and what tells its content apart."""
 
 
 @define(eq=False)

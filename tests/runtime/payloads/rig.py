@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import trio
-from attrs import define, field, frozen
+from attrs import define, field
 
-from troth.runtime.payloads import DataLink, Payload, encode
+from troth.runtime.payloads import Carried, DataLink, Payload, encode
 from troth.runtime.sim.faults import Faults
 from troth.runtime.sim.network import SimConnection, SimNetwork
 from troth.runtime.wire import frames
@@ -22,16 +22,6 @@ ENDPOINT = "unix:/sim/data"
 KEY = (1, 0)
 MIB = 2**20
 COMPLETE, FAILED = TransferOutcome.COMPLETE, TransferOutcome.FAILED
-
-
-@frozen
-class Carried:
-    """What a message says of its payload."""
-
-    manifest: bytes
-    payload: bytes
-    nbytes: int
-    digest: bytes
 
 
 def announced(payload: Payload, *, inline: bool = False) -> Carried:
