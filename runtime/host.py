@@ -9,17 +9,15 @@ import hmac
 import logging
 import os
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal
 
 import trio
 from attrs import define, evolve, field
 
-from troth.runtime.control import ControlLink
-from troth.runtime.downloads import Downloads
 from troth.runtime.driver import Driver
 from troth.runtime.errors import FrameError, PayloadBroken, RuntimeFault, SpawnFailed
-from troth.runtime.payloads import Carried, DataLink, decode
+from troth.runtime.links import Links
+from troth.runtime.payloads import Carried, decode
 from troth.runtime.ports import ExitStatus, Files, Launch, Processes
 from troth.runtime.processes.bootstrap import BOOTSTRAP_VARIABLE, Bootstrap
 from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, Counts, Marks, Order, Setting, session_epoch
@@ -40,7 +38,7 @@ from troth.spec import core as c
 from troth.spec import messages as m
 from troth.statemachines import Host, HostConfig
 from troth.statemachines.host.acceptance import AcceptanceState
-from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS, SUPERVISOR
+from troth.statemachines.shared.words import CONTROL, SUPERVISOR
 from troth.statemachines.supervisor.launches import HOSTS
 
 log = logging.getLogger("troth.runtime.host")
@@ -91,9 +89,7 @@ class HostSession:
     why: str = field(default="", init=False)
     """Why there is no process, where it could not be started."""
     core: Host = field(init=False)
-    _control: ControlLink = field(init=False)
-    _data: DataLink = field(init=False)
-    _downloads: Downloads = field(init=False)
+    _links: Links = field(init=False)
     _open: bool = field(default=False, init=False)
     order: Order | None = field(default=None, init=False)
     _order_seq: int = field(default=0, init=False)
@@ -108,13 +104,18 @@ class HostSession:
         setting = self.setting
         config = HostConfig(limits=setting.limits, fail_unresponsive=setting.fail_unresponsive, launch=self.launch)
         self.core = Host(config, strict=False)
-        give = partial(self.driver.give, self.party)
-        self._control = ControlLink(give, self._understood, setting.name)
-        self._downloads = Downloads(
-            self.driver, self.party, "result", setting.limits, self._carried, self._landed, self._tracer(f"{self.party}.receivers")
+        self._links = Links.join(
+            self.driver,
+            self.party,
+            peer=setting.name,
+            offers="task",
+            fetches="result",
+            limits=setting.limits,
+            understood=self._understood,
+            carried=self._carried,
+            landed=self._landed,
+            tracer=self._tracer(f"{self.party}.receivers"),
         )
-        self._data = DataLink(give, self._downloads.give, "task", "result", setting.name)
-        self._downloads.data, self._data.came_up = self._data, self._downloads.came_up
         self.driver.add(self.party, self.core, self, epoch=session_epoch, tracer=self._tracer(self.party))
 
     def _tracer(self, name: str) -> Tracer | None:
@@ -132,19 +133,19 @@ class HostSession:
     async def serve(self, peer: Authenticated) -> None:
         """Speak over a connection that has shown that it is this launch's."""
         if peer.role == "control":
-            await self._control.serve(peer)
+            await self._links.control.serve(peer)
         else:
-            await self._data.serve(peer)
+            await self._links.data.serve(peer)
 
     @property
     def moved(self) -> tuple[int, int]:
         """Bytes of payloads that were served to the trainer, and fetched from it."""
-        return self._data.served, self._data.fetched
+        return self._links.data.served, self._links.data.fetched
 
     @property
     def silent_s(self) -> float | None:
         """How long ago the trainer was last heard, in seconds."""
-        return None if self._control.heard_at is None else trio.current_time() - self._control.heard_at
+        return None if self._links.control.heard_at is None else trio.current_time() - self._links.control.heard_at
 
     # -- the process ---------------------------------------------------------------------------------------------------
 
@@ -192,7 +193,7 @@ class HostSession:
         self.exit = status
         self._gone.set()
         with trio.move_on_after(DRAIN_S):
-            await self._control.ended()
+            await self._links.control.ended()
         self.driver.give(self.party, c.ProcessExited(clean=status.clean))
 
     def orphaned(self) -> None:
@@ -223,8 +224,8 @@ class HostSession:
         path = self.setting.folder / f"{self.party}.json"
         self.files.remove(path)
         self.processes.unregister(path)
-        self._data.close()
-        self._downloads.leave()
+        self._links.data.close()
+        self._links.downloads.leave()
         self.driver.remove(self.party)
         for tracer in self._tracers:
             tracer.close()
@@ -237,9 +238,9 @@ class HostSession:
             case c.Send(link=link, message=message):
                 return self._send(link, message)
             case c.Offer(kind=kind, key=key):
-                self._data.offer(kind, key, self._order_of(key[0]).payload)  # type: ignore[index, arg-type]
+                self._links.data.offer(kind, key, self._order_of(key[0]).payload)  # type: ignore[index, arg-type]
             case c.Release(kind=kind, key=key):
-                self._data.release(kind, key)
+                self._links.data.release(kind, key)
             case c.Spawn():
                 self.nursery.start_soon(self._spawn)
             case c.SignalProcess(signal=sent):
@@ -248,33 +249,22 @@ class HostSession:
                 self._open = True
             case c.CloseLink():
                 self._open = False
-                self._control.close_when_sent()
+                self._links.control.close_when_sent()
             case _:
                 raise RuntimeFault(f"a host does not have the effect {effect!r}")
         return True
 
     def _send(self, link: str, message: c.Message) -> bool:
+        if link == SUPERVISOR:
+            self._report(message)
+            return True
         if link == CONTROL:
             self._marks.said(message, self.counts)
-            return self._control.send(message, self._beside(message))
-        if link == RECEIVERS:
-            self._downloads.tell(message)
-        elif link == SUPERVISOR:
-            self._report(message)
-        elif link == DATA:
-            self._data.send(message)  # what is not heard is asked for again
-        else:
-            raise RuntimeFault(f"a host has no link {link!r}")
-        return True
+        return self._links.say(link, message, self._beside)
 
     def violated(self, event: c.Event, refusal: c.Refusal) -> None:
-        """The trainer sent what it may not send: its link is closed. It may dial again."""
-        if isinstance(event, c.Received) and event.link == CONTROL:
-            self._control.close(f"refused what came on it: {refusal.why}")
-        elif isinstance(event, c.Received) and event.link == DATA:
-            self._data.close()
-        else:
-            raise RuntimeFault(f"{self.party} refused {event!r}: {refusal.why}")
+        """The trainer sent what it may not send."""
+        self._links.refused(event, refusal)
 
     def stepped(self) -> None:
         """Nothing needs to be looked at after a step."""
@@ -344,7 +334,7 @@ class HostSession:
         return m.Claim.MATCHING if beside.rank == CONTROL_RANK else m.Claim.WRONG_RANK
 
     def _proven(self, beside: SessionReadyBeside) -> bool:
-        credentials, peer = self.setting.credentials, self._control.peer
+        credentials, peer = self.setting.credentials, self._links.control.peer
         if credentials is None or peer is None:
             return credentials is None
         return hmac.compare_digest(beside.proof, credentials_proof(credentials, peer.nonces))

@@ -16,12 +16,11 @@ import trio
 from attrs import asdict, define, evolve, field, frozen
 
 from troth.runtime.calls import Calls
-from troth.runtime.control import ControlLink
-from troth.runtime.downloads import Downloads
 from troth.runtime.driver import Driver
 from troth.runtime.errors import ChallengeFailed, FrameError, LinkDown, RuntimeFault
+from troth.runtime.links import Links
 from troth.runtime.outcomes import check_init, check_receive, check_send
-from troth.runtime.payloads import Carried, DataLink, Payload, encode_async
+from troth.runtime.payloads import Carried, Payload, encode_async
 from troth.runtime.ports import Network
 from troth.runtime.processes.bootstrap import Bootstrap
 from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, session_epoch
@@ -42,7 +41,6 @@ from troth.runtime.wire.kinds import Role
 from troth.spec import core as c
 from troth.spec import messages as m
 from troth.statemachines import Trainer, TrainerConfig
-from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS
 from troth.statemachines.trainer.publication import BUSY
 from troth.statemachines.trainer.states import TrainerSessionState
 
@@ -104,10 +102,8 @@ class TrainerSession:
     _driver: Driver = field(init=False, factory=Driver)
     _core: Trainer = field(init=False)
     _calls: Calls = field(init=False)
-    _control: ControlLink = field(init=False)
-    _data: DataLink = field(init=False)
+    _links: Links = field(init=False)
     _record: LogBeside | None = field(init=False, default=None)
-    _downloads: Downloads = field(init=False)
     _tasks: dict[int, _TaskRecord] = field(init=False, factory=dict)
     _results: dict[int, _ResultRecord] = field(init=False, factory=dict)
     _digests: dict[int, bytes] = field(init=False, factory=dict)
@@ -121,14 +117,21 @@ class TrainerSession:
     def __attrs_post_init__(self) -> None:
         given = self.bootstrap
         config = TrainerConfig(limits=given.limits, fail_unresponsive=given.fail_unresponsive, one_shot=given.one_shot)
-        give = partial(self._driver.give, PARTY)
-        self._core, self._calls = Trainer(config, strict=False), Calls(give)
+        self._core, self._calls = Trainer(config, strict=False), Calls(partial(self._driver.give, PARTY))
         self._driver.on_fault = partial(self._calls.break_off, "the session has broken down")
-        self._control = ControlLink(give, self._understood, given.name)
         self._driver.add(PARTY, self._core, self, epoch=session_epoch, tracer=self._tracer(""))
-        self._downloads = Downloads(self._driver, PARTY, "task", given.limits, self._carried, self._landed, self._tracer(".receivers"))
-        self._data = DataLink(give, self._downloads.give, "result", "task", given.name)
-        self._downloads.data, self._data.came_up = self._data, self._downloads.came_up
+        self._links = Links.join(
+            self._driver,
+            PARTY,
+            peer=given.name,
+            offers="result",
+            fetches="task",
+            limits=given.limits,
+            understood=self._understood,
+            carried=self._carried,
+            landed=self._landed,
+            tracer=self._tracer(".receivers"),
+        )
 
     def _tracer(self, suffix: str) -> Tracer | None:
         if self.trace is None:
@@ -193,7 +196,7 @@ class TrainerSession:
     async def wait_closed(self) -> None:
         """Wait until the session is closed and its last words are said: nothing is left to ``run``."""
         await self._closed.wait()
-        await self._control.ended()
+        await self._links.control.ended()
 
     def log(self, record: LogBeside) -> None:
         """A record for the host, best effort."""
@@ -224,8 +227,8 @@ class TrainerSession:
                     nursery.start_soon(self._watch_owner, self.owner_fd)
                 task_status.started()
         finally:
-            self._control.close()
-            self._data.close()
+            self._links.control.close()
+            self._links.data.close()
             for tracer in self._tracers:
                 tracer.close()
 
@@ -241,7 +244,7 @@ class TrainerSession:
         """Dial a link, and again whenever it is lost, for as long as it is wanted: *control* until the core closes it, *data* from then on
         that the session is bound. A link that lasts is dialled anew at once; one that is refused, or lost as soon as it is there, after
         a pause."""
-        link = self._control if role == "control" else self._data
+        link = self._links.control if role == "control" else self._links.data
         pause_s = REDIAL_FIRST_S
         while True:
             await self._wanted(role).wait()
@@ -276,41 +279,25 @@ class TrainerSession:
         """Start an effect of the trainer's core."""
         match effect:
             case c.Send(link=link, message=message):
-                return self._send(link, message)
+                return self._links.say(link, message, self._beside)
             case c.Resolve():
                 self._calls.resolve(effect)
             case c.Offer(kind=kind, key=key):
-                self._data.offer(kind, key, self._results[key[0]].payload)  # type: ignore[index]
+                self._links.data.offer(kind, key, self._results[key[0]].payload)  # type: ignore[index]
             case c.Release(kind=kind, key=key):
-                self._data.release(kind, key)
+                self._links.data.release(kind, key)
             case c.OpenLink():
                 self._dialling.set()
             case c.CloseLink():
                 self._dialling, self._bound = trio.Event(), trio.Event()
-                self._control.close_when_sent()
+                self._links.control.close_when_sent()
             case _:
                 raise RuntimeFault(f"a trainer does not have the effect {effect!r}")
         return True
 
-    def _send(self, link: str, message: c.Message) -> bool:
-        if link == CONTROL:
-            return self._control.send(message, self._beside(message))
-        if link == RECEIVERS:
-            self._downloads.tell(message)
-        elif link == DATA:
-            self._data.send(message)  # what is not heard is asked for again
-        else:
-            raise RuntimeFault(f"a trainer has no link {link!r}")
-        return True
-
     def violated(self, event: c.Event, refusal: c.Refusal) -> None:
-        """The host sent what it may not send: its link is closed, and dialled again."""
-        if isinstance(event, c.Received) and event.link == CONTROL:
-            self._control.close(f"refused what came on it: {refusal.why}")
-        elif isinstance(event, c.Received) and event.link == DATA:
-            self._data.close()
-        else:
-            raise RuntimeFault(f"the trainer refused {event!r}: {refusal.why}")
+        """The host sent what it may not send."""
+        self._links.refused(event, refusal)
 
     def stepped(self) -> None:
         """Notice the end."""
@@ -325,8 +312,8 @@ class TrainerSession:
                 return HelloBeside(PROTOCOL_VERSION, given.job_id, given.site_name, CONTROL_RANK)
             case m.SessionReady():
                 proof = b""
-                if self.credentials is not None and self._control.peer is not None:
-                    proof = credentials_proof(self.credentials, self._control.peer.nonces)
+                if self.credentials is not None and self._links.control.peer is not None:
+                    proof = credentials_proof(self.credentials, self._links.control.peer.nonces)
                 return SessionReadyBeside(proof)
             case m.ResultReady(seq=seq):
                 payload, inline = self._results[seq].payload, self._results[seq].inline

@@ -259,7 +259,7 @@ def test_whatever_kind_a_trainer_says_the_host_is_not_at_fault(kind: Kind) -> No
     async def main() -> None:
         async def say(session: TrainerSession, process: SimProcess) -> None:
             await session.init()
-            session._control._connection._stream.send_nowait(frame_of(kind))  # type: ignore[union-attr]
+            session._links.control._connection._stream.send_nowait(frame_of(kind))  # type: ignore[union-attr]
             await session.receive()
             await trio.sleep(1)
 
@@ -279,7 +279,7 @@ def test_whatever_kind_a_host_says_the_trainer_is_not_at_fault(kind: Kind) -> No
         async with staged() as stage:
             stage.trainer(stage.work)
             async with stage.backend() as trainer:
-                trainer._latest._control._connection._stream.send_nowait(frame_of(kind))  # type: ignore[union-attr]
+                trainer._latest._links.control._connection._stream.send_nowait(frame_of(kind))  # type: ignore[union-attr]
                 await trio.sleep(1)
                 with suppress(SessionError):
                     await trainer.execute("train", {"x": 1})
