@@ -1,6 +1,6 @@
 """What can go wrong in the runtime, as exceptions. Each names the offending thing and, where there is one, the fix.
 
-``Misuse`` is the local user's; ``PeerViolation`` the peer's; ``RuntimeFault`` ours. The three are never mixed.
+``Misuse`` is the local user's, ``RuntimeFault`` ours; what the peer may not send closes its link and is logged. The three are never mixed.
 """
 
 from __future__ import annotations
@@ -12,10 +12,6 @@ class TrothError(Exception):
 
 class Misuse(TrothError):
     """A call that may not be made now. Nothing was changed."""
-
-
-class PeerViolation(TrothError):
-    """The peer sent what it may not send now. Its message was dropped and its link closed."""
 
 
 class RuntimeFault(TrothError):

@@ -166,7 +166,7 @@ class _Run:
         compiled = store.compiled[machine]
         own: Any = store.slots[machine]
         if type(own) is Members:
-            own = own.at(key)
+            own = own[key]
         view = View(store.slots, store.config, key, own)
         place = compiled.places[id(own.state)][trigger]
         bits = self._valuation(place.questions, event, view) if place.questions else 0

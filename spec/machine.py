@@ -232,11 +232,6 @@ class Machine:
                 return row
         raise BadRow(f"machine {self.name!r} has no row {id!r}; it has {', '.join(r.id for r in self.rows)}")
 
-    def trimmed(self, state: Enum, data: Any) -> Any:
-        """``data`` with every field reset that does not matter in ``state``: what makes snapshots canonical."""
-        kept = self.live.get(state)
-        return data if kept is None else self.data(**{name: getattr(data, name) for name in kept})
-
 
 def _cell(entries: Iterable[Entry]) -> Cell:
     found = tuple(entries)

@@ -42,10 +42,6 @@ class Members(Mapping[Any, Slot]):
     def __getitem__(self, key: Key) -> Slot:
         return self._slots.get(key, self._absent)
 
-    def at(self, key: Key) -> Slot:
-        """The same as ``[key]``, in one call."""
-        return self._slots.get(key, self._absent)
-
     def __iter__(self) -> Iterator[Any]:
         return iter(sorted(self._slots) if len(self._slots) > 1 else tuple(self._slots))
 
