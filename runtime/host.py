@@ -20,7 +20,7 @@ from troth.runtime.links import Links
 from troth.runtime.payloads import Carried, decode
 from troth.runtime.ports import ExitStatus, Files, Launch, Processes
 from troth.runtime.processes.bootstrap import BOOTSTRAP_VARIABLE, Bootstrap
-from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, Counts, Marks, Order, Setting, session_epoch
+from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, Counts, Marks, Order, Setting, forget_oldest, session_epoch
 from troth.runtime.status import signal_name
 from troth.runtime.tracing import TRACE_VARIABLE, Tracer
 from troth.runtime.wire.besides import (
@@ -296,9 +296,9 @@ class HostSession:
             case m.TaskReady(seq=seq):
                 order = self._order_of(seq)
                 payload = order.payload
-                inline = payload.joined() if payload.inline else b""
-                self.counts.down += len(inline)
-                return TaskBeside(order.task_id, order.name, payload.digest, payload.manifest, inline, payload.nbytes)
+                riding = payload.riding()
+                self.counts.down += len(riding)
+                return TaskBeside(order.task_id, order.name, payload.digest, payload.manifest, riding, payload.nbytes)
             case _:
                 return None
 
@@ -344,13 +344,9 @@ class HostSession:
         awaited = self.core.state("acceptance", seq) is AcceptanceState.AWAITING
         if not awaited:
             return int(self._digests.get(seq, beside.digest) != beside.digest)
-        if seq not in self._digests:
-            self._digests[seq] = beside.digest
-            while len(self._digests) > 2 * self.setting.limits.acceptance_limit:
-                del self._digests[next(iter(self._digests))]
-        if self._digests[seq] != beside.digest:
-            # The trainer has tried another content; nothing was taken yet, so from now on it is this one that counts.
-            self._digests[seq] = beside.digest
+        # Nothing was taken yet, so if the trainer has tried another content before, from now on it is this one that counts.
+        self._digests[seq] = beside.digest
+        forget_oldest(self._digests, 2 * self.setting.limits.acceptance_limit)
         record = self._results[seq] = _Result(Carried(beside.manifest, b"", beside.nbytes, beside.digest))
         if inline:
             try:

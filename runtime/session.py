@@ -23,6 +23,12 @@ CONTROL_RANK = 0
 """The rank of a process group that speaks with the host."""
 
 
+def forget_oldest(table: dict[int, Any], kept: int) -> None:
+    """Keep the ``kept`` entries that were made last."""
+    while len(table) > kept:
+        del table[next(iter(table))]
+
+
 def session_epoch(core: Any) -> int | None:
     """The epoch that a trainer's or host's core is in."""
     return core.data("session").epoch or None

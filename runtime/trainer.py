@@ -23,7 +23,7 @@ from troth.runtime.outcomes import check_init, check_receive, check_send
 from troth.runtime.payloads import Carried, Payload, encode_async
 from troth.runtime.ports import Network
 from troth.runtime.processes.bootstrap import Bootstrap
-from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, session_epoch
+from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, forget_oldest, session_epoch
 from troth.runtime.tracing import Tracer
 from troth.runtime.wire.besides import (
     Credentials,
@@ -75,14 +75,6 @@ class _TaskRecord:
 
 
 @define(eq=False)
-class _ResultRecord:
-    """What a core does not know of a result."""
-
-    payload: Payload
-    inline: bool
-
-
-@define(eq=False)
 class TrainerSession:
     """One trainer's session.
 
@@ -105,7 +97,8 @@ class TrainerSession:
     _links: Links = field(init=False)
     _record: LogBeside | None = field(init=False, default=None)
     _tasks: dict[int, _TaskRecord] = field(init=False, factory=dict)
-    _results: dict[int, _ResultRecord] = field(init=False, factory=dict)
+    _results: dict[int, Payload] = field(init=False, factory=dict)
+    """What publications still need."""
     _digests: dict[int, bytes] = field(init=False, factory=dict)
     """The first content that was sent for a task."""
     credentials: Credentials | None = field(init=False, default=None)
@@ -183,9 +176,8 @@ class TrainerSession:
 
     def _note_result(self, seq: int, payload: Payload) -> m.SendArguments:
         first = self._digests.setdefault(seq, payload.digest)
-        known = self._results.get(seq)
-        if payload.digest == first and known is None:
-            known = self._results[seq] = _ResultRecord(payload, payload.inline)
+        if payload.digest == first:
+            self._results.setdefault(seq, payload)
         return m.SendArguments(content=int(payload.digest != first), inline=payload.inline)
 
     async def shutdown(self) -> bool:
@@ -283,7 +275,7 @@ class TrainerSession:
             case c.Resolve():
                 self._calls.resolve(effect)
             case c.Offer(kind=kind, key=key):
-                self._links.data.offer(kind, key, self._results[key[0]].payload)  # type: ignore[index]
+                self._links.data.offer(kind, key, self._results[key[0]])  # type: ignore[index]
             case c.Release(kind=kind, key=key):
                 self._links.data.release(kind, key)
             case c.OpenLink():
@@ -316,8 +308,8 @@ class TrainerSession:
                     proof = credentials_proof(self.credentials, self._links.control.peer.nonces)
                 return SessionReadyBeside(proof)
             case m.ResultReady(seq=seq):
-                payload, inline = self._results[seq].payload, self._results[seq].inline
-                return ResultBeside(payload.digest, payload.manifest, payload.joined() if inline else b"", payload.nbytes)
+                payload = self._results[seq]
+                return ResultBeside(payload.digest, payload.manifest, payload.riding(), payload.nbytes)
             case m.Log():
                 return self._record
             case _:
@@ -362,8 +354,7 @@ class TrainerSession:
         """Forget what the core cannot remember any more: it keeps at most so many tasks, and they only go up."""
         kept = 2 * self.bootstrap.limits.ledger_limit
         for table in (self._tasks, self._digests):
-            while len(table) > kept:
-                del table[next(iter(table))]
+            forget_oldest(table, kept)
 
     def _prune_results(self) -> None:
         """Let go of the payloads that no publication needs any more."""

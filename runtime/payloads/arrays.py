@@ -69,6 +69,10 @@ class Payload:
         """A copy of all buffers as one."""
         return b"".join(self.buffers)
 
+    def riding(self) -> bytes:
+        """What rides in its message: the whole of it, or nothing if it is too large for that."""
+        return self.joined() if self.inline else b""
+
 
 def _take(tree: Any, name: str, limit: int) -> tuple[bytes, list[Array | bytes], int]:
     """Manifest, buffers and their size together; quick, whatever the size of the arrays. Raises ``PayloadRefused``."""
