@@ -16,7 +16,7 @@ import pytest
 
 import troth.client as flare
 from tests.client.doubles import MadeHost, make_bootstrap
-from tests.client.interruptions import Interrupter, everywhere, interrupted
+from tests.client.interruptions import Interrupter, everywhere, interrupted, unjoined
 from troth.client import context as contexts
 from troth.client import loop as loops
 from troth.client import process as processes
@@ -54,17 +54,7 @@ def received() -> float:
 def anew(host: MadeHost) -> Process:
     """A process without a session, and a host that answers once."""
     processes._process.at_exit()
-    processes._process = process = processes.Process()
-
-    def soon(function: Callable[..., object], *arguments: object) -> None:
-        assert process._loop is not None
-        process._loop.soon(function, *arguments)
-
-    host.soon = soon
-    host.trainers.clear()
-    host.answers.clear()
-    host.answers.append(None)
-    return process
+    return unjoined(host)
 
 
 # -- D15, D23: shutdown() from a handler ---------------------------------------------------------------------------------

@@ -17,6 +17,9 @@ from types import CodeType, FrameType
 from typing import Any
 
 import troth.client
+from tests.client.doubles import MadeHost
+from troth.client import process as processes
+from troth.client.process import Process
 
 INTERRUPTED = (str(Path(troth.client.__file__ or "").parent), threading.__file__)
 """Where an interruption may strike: in this package, and in what it uses of the standard library's threads."""
@@ -83,3 +86,18 @@ def everywhere(run: Callable[[int], Interrupter], *, step: int = 1) -> int:
         at += step
         if run(at).seen < at:
             return at
+
+
+def unjoined(host: MadeHost) -> Process:
+    """A process without a session, and a host that answers it once."""
+    processes._process = process = processes.Process()
+
+    def soon(function: Callable[..., object], *arguments: object) -> None:
+        assert process._loop is not None
+        process._loop.soon(function, *arguments)
+
+    host.soon = soon
+    host.trainers.clear()
+    host.answers.clear()
+    host.answers.append(None)
+    return process

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 import troth.client as flare
 from tests.client.doubles import MadeHost
-from tests.client.interruptions import Interrupter, everywhere, interrupted
+from tests.client.interruptions import Interrupter, everywhere, interrupted, unjoined
 from troth.client import context as contexts
 from troth.client import loop as loops
 from troth.client import process as processes
@@ -39,16 +39,7 @@ def overdue(monkeypatch: pytest.MonkeyPatch) -> list[loops.Call[Any]]:
 @contextmanager
 def a_process(host: MadeHost) -> Iterator[processes.Process]:
     """A process that has no session yet."""
-    processes._process = process = processes.Process()
-
-    def soon(function: Callable[..., object], *arguments: object) -> None:
-        assert process._loop is not None
-        process._loop.soon(function, *arguments)
-
-    host.soon = soon
-    host.trainers.clear()
-    host.answers.clear()
-    host.answers.append(None)
+    process = unjoined(host)
     try:
         yield process
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -31,6 +32,14 @@ async def rounds(trainer: ExternalProcess, stage: Stage, number: int) -> None:
             np.testing.assert_array_equal(result.payload["w"], BIG["w"])
             assert result.payload["w"].dtype == ">f4"
     assert [task.payload["round"] for task in stage.seen] == list(range(number)), "each task was run once, in order"
+
+
+async def four_rounds(faults: Faults) -> None:
+    """Four rounds over a network with these faults, all of which must come back."""
+    async with staged(faults) as stage:
+        stage.trainer(stage.work)
+        async with stage.backend() as trainer:
+            await rounds(trainer, stage, 4)
 
 
 def test_a_round_brings_the_payload_back() -> None:
@@ -77,13 +86,7 @@ def test_a_frame_that_is_lost_copied_or_late_costs_time_and_nothing_else(
     faults = Faults()
     faults.frame(fault, role=role, direction=direction, code=code, times=2)
 
-    async def main() -> None:
-        async with staged(faults) as stage:
-            stage.trainer(stage.work)
-            async with stage.backend() as trainer:
-                await rounds(trainer, stage, 4)
-
-    run(main)
+    run(partial(four_rounds, faults))
 
 
 @pytest.mark.parametrize("role", ["control", "data"])
@@ -94,13 +97,7 @@ def test_a_connection_that_breaks_is_dialled_again_and_nothing_is_lost(role: Rol
     faults = Faults()
     faults.bytes(Cut(at=place), role=role, direction=direction)
 
-    async def main() -> None:
-        async with staged(faults) as stage:
-            stage.trainer(stage.work)
-            async with stage.backend() as trainer:
-                await rounds(trainer, stage, 4)
-
-    run(main)
+    run(partial(four_rounds, faults))
 
 
 def test_a_second_task_is_misuse_and_disturbs_nothing() -> None:

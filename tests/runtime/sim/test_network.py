@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from tests.runtime.wire.pairs import read
 from troth.runtime.errors import EndpointRefused, LinkDown
 from troth.runtime.ports import Listener, Network, Stream
 from troth.runtime.sim.faults import DOWN, UP, Faults, Happened, Refused, Slow
@@ -24,18 +25,6 @@ async def joined(network: Network) -> tuple[Stream, Stream]:
     acceptor = await listener.accept()
     listener.close()
     return dialler, acceptor
-
-
-async def read(stream: Stream, nbytes: int) -> bytes:
-    """These many bytes, or fewer if it ends."""
-    found = bytearray()
-    while len(found) < nbytes:
-        part = bytearray(nbytes - len(found))
-        got = await stream.receive_into(memoryview(part))
-        if got == 0:
-            break
-        found += part[:got]
-    return bytes(found)
 
 
 async def test_bytes_go_both_ways_and_are_recorded_and_counted() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import trio
 from attrs import define
 
+from troth.runtime.ports import Stream
 from troth.runtime.sim.faults import Faults
 from troth.runtime.sim.network import SimNetwork
 from troth.runtime.wire.challenge import Authenticated, Token, check, prove
@@ -17,6 +18,18 @@ from troth.runtime.wire.kinds import Role
 
 LAUNCH = bytes(range(16))
 ENDPOINT = "unix:/run/troth/control"
+
+
+async def read(stream: Stream, nbytes: int) -> bytes:
+    """These many bytes, or fewer if it ends."""
+    found = bytearray()
+    while len(found) < nbytes:
+        part = bytearray(nbytes - len(found))
+        got = await stream.receive_into(memoryview(part))
+        if got == 0:
+            break
+        found += part[:got]
+    return bytes(found)
 
 
 async def authenticated(

@@ -11,7 +11,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.runtime.wire.pairs import ENDPOINT, LAUNCH, authenticated
+from tests.runtime.wire.pairs import ENDPOINT, LAUNCH, authenticated, read
 from tests.runtime.wire.test_tokens import secrets_of
 from troth.runtime.errors import ChallengeFailed
 from troth.runtime.ports import Stream
@@ -71,17 +71,6 @@ def saying(*sent: bytes, answers: int = challenge.ACCEPTOR_BYTES) -> Callable[[S
         raise ChallengeFailed("it only spoke")
 
     return speak
-
-
-async def read(stream: Stream, nbytes: int) -> bytes:
-    found = bytearray()
-    while len(found) < nbytes:
-        part = bytearray(nbytes - len(found))
-        got = await stream.receive_into(memoryview(part))
-        if got == 0:
-            break
-        found += part[:got]
-    return bytes(found)
 
 
 # -- who is let in -----------------------------------------------------------------------------------------------------
