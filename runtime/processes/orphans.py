@@ -7,6 +7,7 @@ Rule 2.  Whoever was the guardian's child is now the child of one of the host's 
          marker alone proves nothing, as it is inherited by whatever a service starts on a trainer's behalf.
 Rule 3.  Stop everything, then kill everything, and again until two looks in a row find nothing: without the guardian nobody keeps zombies
          for us, and one look can miss who has just lost its parent.
+Rule 4.  Who forks and ends, over and over, is chased among the newest processes, as the guardian would do it (``wards``).
 
 Where there is no process table, the leaders' groups are killed, and that is all that can be done.
 """
@@ -24,6 +25,8 @@ from troth.runtime.processes import table
 from troth.runtime.processes.table import Seen, Table
 
 STOP_ROUNDS = 5
+CHASE_ROUNDS = 200
+CHASE_IDLE_ROUNDS = 3
 PAUSE_S = 0.02
 PIDFD_SIGNAL_PROCESS_GROUP = 1 << 2
 
@@ -62,7 +65,8 @@ def _round(orphans: list[Orphan]) -> set[str]:
     wanted = {orphan.launch_id for orphan in orphans}
     stopped: dict[tuple[int, int], Seen] = {}
     for _ in range(STOP_ROUNDS):
-        found = proved(table.scan(), wanted)
+        seen = table.scan()
+        found = proved(seen, hosts_in(seen), wanted)
         new = [process for process in found if process.identity not in stopped]
         for process in new:
             table.send(process, signal.SIGSTOP)
@@ -72,16 +76,36 @@ def _round(orphans: list[Orphan]) -> set[str]:
             break
     for process in stopped.values():
         table.send(process, signal.SIGKILL)
-    return left
+    return left | _chase(hosts_in(seen), wanted)
 
 
-def proved(seen: Table, launch_ids: set[str]) -> dict[Seen, str]:
-    """The processes that certainly belong to one of these launches (Rule 2), each with its launch."""
+def _chase(hosts: set[int], wanted: set[str]) -> set[str]:
+    """Rule 4; the launches of which somebody was caught."""
+    caught: set[str] = set()
+    idle = 0
+    for _ in range(CHASE_ROUNDS):
+        if idle == CHASE_IDLE_ROUNDS:
+            break
+        idle += 1
+        for process, launch_id in proved(table.newest(), hosts, wanted).items():
+            if table.send(process, signal.SIGKILL):
+                caught.add(launch_id)
+                idle = 0
+    return caught
+
+
+def hosts_in(seen: Table) -> set[int]:
+    """Who may have become the parent of a child of the guardian: this process, its ancestors, and process 1."""
     hosts = {1}
     pid = os.getpid()
     while pid in seen and pid not in hosts:
         hosts.add(pid)
         pid = seen[pid].parent
+    return hosts
+
+
+def proved(seen: Table, hosts: set[int], launch_ids: set[str]) -> dict[Seen, str]:
+    """The processes that certainly belong to one of these launches (Rule 2), each with its launch."""
     found: dict[Seen, str] = {}
     for process in seen.values():
         if process.parent not in hosts or process.pid in hosts or process.zombie:

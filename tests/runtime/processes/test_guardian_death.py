@@ -18,7 +18,7 @@ from troth.runtime.errors import SpawnFailed
 from troth.runtime.ports import Exited, ExitStatus, GuardianLost, Launch
 from troth.runtime.processes import table
 from troth.runtime.processes.orders import spawn_order
-from troth.runtime.processes.orphans import proved
+from troth.runtime.processes.orphans import hosts_in, proved
 from troth.runtime.processes.starting import start
 from troth.spec.core import ProcessSignal
 
@@ -59,6 +59,15 @@ async def test_a_tree_that_grows_is_killed_without_a_guardian_as_well(tmp_path: 
         launch = await g.spawn("forks")
         process = await g.reports.next("ready")
         os.kill(process.pid, signal.SIGTERM)
+        os.kill(guardian_pid(), signal.SIGKILL)
+
+        assert await lost(g) == [launch.launch_id]
+
+
+async def test_one_who_forks_and_ends_over_and_over_is_caught_without_a_guardian_as_well(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as g:
+        launch = await g.spawn("hops")
+        await g.reports.these("ready", "daemon")
         os.kill(guardian_pid(), signal.SIGKILL)
 
         assert await lost(g) == [launch.launch_id]
@@ -171,10 +180,10 @@ async def test_the_marker_alone_does_not_make_a_process_ours(tmp_path: Path) -> 
     assert keeper.stdout is not None
     child = Watched(int(await keeper.stdout.receive_some()))
     try:
-        below_a_stranger = {process.pid for process in proved(without(keeper.pid), {"the-launch"})}
-        assert below_a_stranger == set()
-        assert {process.pid for process in proved(table.scan(), {"the-launch"})} == {keeper.pid, child.pid}
-        assert proved(table.scan(), {"no-launch"}) == {}
+        seen, stranger = table.scan(), without(keeper.pid)
+        assert proved(stranger, hosts_in(stranger), {"the-launch"}) == {}
+        assert {process.pid for process in proved(seen, hosts_in(seen), {"the-launch"})} == {keeper.pid, child.pid}
+        assert proved(seen, hosts_in(seen), {"no-launch"}) == {}
     finally:
         keeper.kill()
         os.kill(child.pid, signal.SIGKILL)
