@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -29,6 +28,7 @@ from troth.runtime.payloads import encode_async
 from troth.runtime.ports import Exited, Files, GuardianLost, Listener, Network, Processes
 from troth.runtime.processes.bootstrap import TaskNames
 from troth.runtime.processes.guardian import Guardian
+from troth.runtime.randomness import random_bytes
 from troth.runtime.session import Counts, Order, Setting
 from troth.runtime.status import TaskResult, TrainerStatus
 from troth.runtime.system.files import SystemFiles
@@ -184,7 +184,7 @@ class ExternalProcess:
         ``SessionClosed``.
         """
         began = trio.current_time()
-        task_id = uuid.uuid4().hex if task_id is None else task_id
+        task_id = random_bytes(16).hex() if task_id is None else task_id
         options.check_text("name", name)
         options.check_text("task_id", task_id)
         order = Order(task_id, name, await encode_async(payload))

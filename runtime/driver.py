@@ -85,6 +85,8 @@ class Driver:
     """The clock during one reaction, looked at when it is first needed."""
     on_fault: Callable[[BaseException], None] = field(default=_nobody, init=False)
     """Told of what ends in the middle of a reaction, before that is raised to whoever has given the event."""
+    on_step: Callable[[str, PartyCore, Event, Step], None] | None = field(default=None, init=False)
+    """Told of each step before its effects are started: for whoever looks on, in this process."""
     timers: Timers = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -166,6 +168,8 @@ class Driver:
         if hosted.tracer is not None:
             now_ns = int(trio.current_time() * 1e9)
             hosted.tracer.note(hosted.core, event, step, party=party, t_ns=now_ns, epoch=hosted.epoch(hosted.core))
+        if self.on_step is not None:
+            self.on_step(party, hosted.core, event, step)
         if step.refusal is not None:
             self._refused(party, hosted, event, step.refusal)
             return step

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hmac
 import logging
-import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import trio
@@ -20,6 +20,7 @@ from troth.runtime.links import Links
 from troth.runtime.payloads import Carried, decode
 from troth.runtime.ports import ExitStatus, Files, Launch, Processes
 from troth.runtime.processes.bootstrap import BOOTSTRAP_VARIABLE, Bootstrap
+from troth.runtime.randomness import random_bytes
 from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, Counts, Marks, Order, Setting, forget_oldest, session_epoch
 from troth.runtime.status import signal_name
 from troth.runtime.tracing import TRACE_VARIABLE, Tracer
@@ -81,7 +82,7 @@ class HostSession:
     finished: Callable[[Any], None]
     """Takes the payload of a result, before its task is said to have ended."""
     counts: Counts
-    launch_id: bytes = field(init=False, factory=lambda: os.urandom(16))
+    launch_id: bytes = field(init=False, factory=partial(random_bytes, 16))
     token: Token = field(init=False, factory=Token.new)
     exit: ExitStatus | None = field(default=None, init=False)
     """How the process ended, once it has."""

@@ -65,7 +65,12 @@ class Behind:
     frames: int = 1
 
 
-FrameFault: TypeAlias = Drop | Duplicate | Delay | Behind
+@frozen
+class Hold:
+    """It waits until it is let through by hand, and those that are held behind it too: see ``Pipe.let``."""
+
+
+FrameFault: TypeAlias = Drop | Duplicate | Delay | Behind | Hold
 
 # -- what can happen to bytes ------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import trio
 
 from troth.runtime.errors import EndpointRefused, LinkDown
 from troth.runtime.ports import Buffer
-from troth.runtime.sim.faults import DOWN, UP, ByteFault, Cut, Direction, End, Faults, FrameFault, Happened, Refused, Seen, Slow
+from troth.runtime.sim.faults import DOWN, UP, ByteFault, Cut, Direction, End, Faults, FrameFault, Happened, Hold, Refused, Seen, Slow
 from troth.runtime.sim.pipe import Pipe
 from troth.runtime.wire import challenge
 from troth.runtime.wire.kinds import Role
@@ -179,7 +179,7 @@ class SimConnection:
     def _on_frame(self, direction: Direction, index: int, code: int, epoch: int, length: int) -> tuple[Seen, FrameFault | None]:
         seen = Seen(self.number, direction, self.role, index, code, epoch, length)
         fault = self.network.faults.for_frame(seen)
-        if fault is not None:
+        if fault is not None and not isinstance(fault, Hold):  # what is done with it is known to whoever does it
             self._note(direction, fault, seen)
         return seen, fault
 

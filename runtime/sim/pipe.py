@@ -5,6 +5,7 @@ Rule 1.  Nothing happens by itself: bytes that are due later are let out by whoe
 Rule 2.  A frame without a fault passes in pieces, as it is written. One with a fault is held until it is whole.
 Rule 3.  What is put out of order is put between two frames, never into one.
 Rule 4.  Bytes that are no frame pass as they are, from there to the end.
+Rule 5.  What is held for a hand to let through stays in order unless that hand says otherwise, and its writer's end comes behind it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TypeAlias
 import trio
 from attrs import define
 
-from troth.runtime.sim.faults import Behind, Cut, Delay, Direction, Drop, Duplicate, End, FrameFault, Seen
+from troth.runtime.sim.faults import Behind, Cut, Delay, Direction, Drop, Duplicate, End, FrameFault, Hold, Seen
 from troth.runtime.wire import frames
 
 OnFrame: TypeAlias = Callable[[Direction, int, int, int, int], "tuple[Seen, FrameFault | None]"]
@@ -78,13 +79,16 @@ class Pipe:
         self._ready: deque[Due] = deque()
         self._ready_bytes = 0
         self._held: list[Held] = []
+        self.waiting: list[bytes] = []
+        """Frames that are held until they are let through, the first one first."""
+        self._waiting_bytes = 0
 
     # -- written -------------------------------------------------------------------------------------------------------
 
     @property
     def free(self) -> int:
         """Bytes that can be written now."""
-        return max(0, self.capacity - self._ready_bytes)
+        return max(0, self.capacity - self._ready_bytes - self._waiting_bytes)
 
     def write(self, data: bytes) -> None:
         """Take bytes from the writer."""
@@ -101,7 +105,11 @@ class Pipe:
         if self.ended:
             return
         if self._head or self._captured is not None:
-            self._pass(bytes(self._head) + bytes(self._captured or b""))
+            begun = bytes(self._head) + bytes(self._captured or b"")
+            if self.waiting:
+                self._wait(begun)
+            else:
+                self._pass(begun)
             self._head.clear()
             self._captured = None
         self._body_left = 0
@@ -119,6 +127,8 @@ class Pipe:
         if lose:
             self._ready.clear()
             self._ready_bytes = 0
+        self.waiting.clear()
+        self._waiting_bytes = 0
         self.news.unpark_all()
         self.room.unpark_all()
 
@@ -172,6 +182,8 @@ class Pipe:
         whole, self._captured = bytes(self._captured or b""), None
         if isinstance(fault, Duplicate):
             self._pass(whole * (1 + fault.copies))
+        elif isinstance(fault, Hold):
+            self._wait(whole)
         elif isinstance(fault, Delay):
             self._held.append(Held(whole, trio.current_time() + fault.seconds, 0))
         for held in self._held:
@@ -179,6 +191,35 @@ class Pipe:
         if isinstance(fault, Behind):
             self._held.append(Held(whole, math.inf, fault.frames))
         self._let_out()
+
+    def _wait(self, data: bytes) -> None:
+        self.waiting.append(data)
+        self._waiting_bytes += len(data)
+
+    # -- let through by hand -------------------------------------------------------------------------------------------
+
+    def let(self, index: int = 0, *, stays: bool = False) -> bytes:
+        """Let a frame through that waits, and give its bytes; one that ``stays`` can be let through again, as a copy."""
+        whole = self.waiting[index] if stays else self.lose(index)
+        ended, self.ended = self.ended, False  # its writer may be gone meanwhile
+        self._pass(whole)
+        self.ended |= ended
+        self.news.unpark_all()
+        return whole
+
+    def lose(self, index: int = 0) -> bytes:
+        """A frame that waits never arrives. Its bytes."""
+        whole = self.waiting.pop(index)
+        self._waiting_bytes -= len(whole)
+        self.room.unpark_all()
+        if self.ended and not self.waiting:
+            self.news.unpark_all()
+        return whole
+
+    def insert(self, data: bytes) -> None:
+        """Bytes that nobody wrote, behind what was let through already."""
+        self._pass(data)
+        self.news.unpark_all()
 
     def _let_out(self) -> None:
         """Put what was held, and is held no longer, between two frames."""
@@ -251,7 +292,7 @@ class Pipe:
     @property
     def empty(self) -> bool:
         """Whether nothing is on its way."""
-        return not self._ready and not self._held
+        return not self._ready and not self._held and not self.waiting
 
     @property
     def next_s(self) -> float:

@@ -20,7 +20,6 @@ import base64
 import binascii
 import hashlib
 import hmac
-import secrets
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +30,7 @@ from attrs import field, frozen
 
 from troth.runtime.errors import ChallengeFailed, LinkDown
 from troth.runtime.ports import Stream
+from troth.runtime.randomness import random_bytes
 from troth.runtime.wire.besides import Credentials
 from troth.runtime.wire.bounds import CHALLENGE_S, MAX_CHALLENGE_BYTES
 from troth.runtime.wire.kinds import CONTROL, DATA, Role
@@ -71,7 +71,7 @@ class Token:
     @classmethod
     def new(cls) -> Token:
         """A fresh one."""
-        return cls(secrets.token_bytes(TOKEN_BYTES))
+        return cls(random_bytes(TOKEN_BYTES))
 
     @classmethod
     def from_text(cls, text: str) -> Token:
@@ -134,7 +134,7 @@ async def prove(stream: Stream, *, token: Token, role: Role, launch: bytes, epoc
         raise ValueError(f"a launch id has {LAUNCH_BYTES} bytes and an epoch is 0 to {MAX_EPOCH}")
     if role == DATA and epoch == 0:
         raise ValueError("a data connection must name its session")
-    own_nonce = secrets.token_bytes(NONCE_BYTES)
+    own_nonce = random_bytes(NONCE_BYTES)
     call = CALL.pack(MAGIC, VERSION, _CODES[role], launch, epoch, own_nonce)
     with _bounded(stream, limit_s):
         await stream.send_all(call)
@@ -154,7 +154,7 @@ async def check(stream: Stream, *, find: Find, limit_s: float = CHALLENGE_S) -> 
 
     Raises ``ChallengeFailed``; the stream is closed then, and whenever this does not return.
     """
-    own_nonce = secrets.token_bytes(NONCE_BYTES)
+    own_nonce = random_bytes(NONCE_BYTES)
     with _bounded(stream, limit_s):
         call = await _exactly(stream, CALL.size)
         magic, version, code, launch, epoch, nonce = CALL.unpack(call)
