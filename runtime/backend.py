@@ -33,7 +33,7 @@ from troth.runtime.session import Counts, Order, Setting
 from troth.runtime.status import TaskResult, TrainerStatus
 from troth.runtime.system.files import SystemFiles
 from troth.runtime.system.network import SystemNetwork
-from troth.runtime.tracing import Tracer
+from troth.runtime.tracing import Recorder, Subject, Tracer, driver_name
 from troth.runtime.wire.accepting import serve
 from troth.runtime.wire.besides import Credentials, LogBeside
 from troth.runtime.wire.challenge import Authenticated, Token
@@ -92,7 +92,7 @@ class ExternalProcess:
     processes: Processes | None = field(default=None, kw_only=True)
     network: Network = field(factory=SystemNetwork, kw_only=True)
     files: Files = field(factory=SystemFiles, kw_only=True)
-    trace: Path | None = field(default=None, kw_only=True, converter=options.path)
+    trace: Path | Recorder | None = field(default=None, kw_only=True, converter=options.goal)
     on_log: Callable[[str, LogBeside], None] = field(default=options.ignore, kw_only=True, validator=options.function)
     """Is given the trainer's name and each of its log records. What it raises is logged, and changes nothing."""
     log_directory: Path | None = field(default=None, kw_only=True, converter=options.path)
@@ -237,13 +237,15 @@ class ExternalProcess:
     async def _begin(self) -> None:
         limits = self.limits
         self._core = Supervisor(SupervisorConfig(limits=limits, persistent=self.persistent), strict=False)
-        self._tracer = None if self.trace is None else Tracer(f"{self.name}.{PARTY}", limits, self.trace)
-        self._driver.add(PARTY, self._core, self, tracer=self._tracer)
         self._calls = Calls(partial(self._driver.give, PARTY))
         self._driver.on_fault = self._break_down
         if self.processes is None:
             self.processes = await self._stack.enter_async_context(Guardian(logs=self.log_directory))
         folder = self.files.private_directory()
+        if self.trace is not None:
+            subject = Subject(core=PARTY, config=self._core.config, party=PARTY, driver=driver_name(self.name, folder))
+            self._tracer = Tracer(f"{self.name}.{PARTY}", subject, self.trace)
+        self._driver.add(PARTY, self._core, self, tracer=self._tracer)
         socket = folder / "socket"
         for path in (folder, socket):
             self.processes.register(path)

@@ -83,6 +83,8 @@ class Driver:
     _busy: bool = False
     _now: float | None = None
     """The clock during one reaction, looked at when it is first needed."""
+    _turn: int = 0
+    """Steps that were traced."""
     on_fault: Callable[[BaseException], None] = field(default=_nobody, init=False)
     """Told of what ends in the middle of a reaction, before that is raised to whoever has given the event."""
     on_step: Callable[[str, PartyCore, Event, Step], None] | None = field(default=None, init=False)
@@ -166,8 +168,11 @@ class Driver:
             return None
         step = hosted.core.handle(event)
         if hosted.tracer is not None:
-            now_ns = int(trio.current_time() * 1e9)
-            hosted.tracer.note(hosted.core, event, step, party=party, t_ns=now_ns, epoch=hosted.epoch(hosted.core))
+            if self._now is None:
+                self._now = trio.current_time()
+            now_ns, epoch = int(self._now * 1e9), hosted.epoch(hosted.core)
+            hosted.tracer.note(hosted.core, event, step, party=party, turn=self._turn, t_ns=now_ns, epoch=epoch)
+            self._turn += 1
         if self.on_step is not None:
             self.on_step(party, hosted.core, event, step)
         if step.refusal is not None:

@@ -9,6 +9,7 @@ import hmac
 import logging
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import trio
@@ -23,7 +24,7 @@ from troth.runtime.processes.bootstrap import BOOTSTRAP_VARIABLE, Bootstrap
 from troth.runtime.randomness import random_bytes
 from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, Counts, Marks, Order, Setting, forget_oldest, session_epoch
 from troth.runtime.status import signal_name
-from troth.runtime.tracing import TRACE_VARIABLE, Tracer
+from troth.runtime.tracing import TRACE_VARIABLE, Subject, Tracer, driver_name
 from troth.runtime.wire.besides import (
     HelloAcceptedBeside,
     HelloBeside,
@@ -37,7 +38,8 @@ from troth.runtime.wire.challenge import Authenticated, Token, credentials_proof
 from troth.runtime.wire.codec import Arrived
 from troth.spec import core as c
 from troth.spec import messages as m
-from troth.statemachines import Host, HostConfig
+from troth.spec.party import Party
+from troth.statemachines import HOST, RECEIVER, Host, HostConfig, ReceiverConfig
 from troth.statemachines.host.acceptance import AcceptanceState
 from troth.statemachines.shared.words import CONTROL, SUPERVISOR
 from troth.statemachines.supervisor.launches import HOSTS
@@ -105,6 +107,7 @@ class HostSession:
         setting = self.setting
         config = HostConfig(limits=setting.limits, fail_unresponsive=setting.fail_unresponsive, launch=self.launch)
         self.core = Host(config, strict=False)
+        tracer = self._tracer(self.party, HOST, config)
         self._links = Links.join(
             self.driver,
             self.party,
@@ -115,14 +118,17 @@ class HostSession:
             understood=self._understood,
             carried=self._carried,
             landed=self._landed,
-            tracer=self._tracer(f"{self.party}.receivers"),
+            tracer=self._tracer(f"{self.party}.receivers", RECEIVER, ReceiverConfig(limits=setting.limits)),
         )
-        self.driver.add(self.party, self.core, self, epoch=session_epoch, tracer=self._tracer(self.party))
+        self.driver.add(self.party, self.core, self, epoch=session_epoch, tracer=tracer)
 
-    def _tracer(self, name: str) -> Tracer | None:
-        if self.setting.trace is None:
+    def _tracer(self, name: str, core: Party, config: Any) -> Tracer | None:
+        setting = self.setting
+        if setting.trace is None:
             return None
-        self._tracers.append(Tracer(f"{self.setting.name}.{name}", self.setting.limits, self.setting.trace))
+        driver = driver_name(setting.name, setting.folder)
+        subject = Subject(core=core.name, config=config, party=self.party, driver=driver, launch=self.launch_id)
+        self._tracers.append(Tracer(f"{setting.name}.{name}", subject, setting.trace))
         return self._tracers[-1]
 
     # -- the links -----------------------------------------------------------------------------------------------------
@@ -167,7 +173,7 @@ class HostSession:
         self.driver.give(self.party, c.ProcessStarted())
 
     def _traced(self) -> dict[str, str]:
-        if self.setting.trace is None:
+        if not isinstance(self.setting.trace, Path):
             return {}
         name = f"{self.setting.name}.{self.party.replace('host', 'trainer')}"
         return {TRACE_VARIABLE: str(self.setting.trace.absolute() / name)}

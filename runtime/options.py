@@ -40,6 +40,11 @@ def path(value: Any) -> Path | None:
     return None if value is None else Path(value)
 
 
+def goal(value: Any) -> Any:
+    """Where traces go: a path, or somebody who takes them as they come; ``None`` stays."""
+    return path(value) if isinstance(value, str | os.PathLike) else value
+
+
 def text(_instance: Any, attribute: Attribute, value: Any) -> None:
     """What can stand in messages, logs and the bootstrap file."""
     check_text(attribute.name, value)

@@ -13,6 +13,7 @@ from attrs import define, field, frozen
 
 from troth.runtime.payloads import Payload
 from troth.runtime.processes.bootstrap import TaskNames
+from troth.runtime.tracing import Goal
 from troth.runtime.wire.besides import Credentials, LogBeside
 from troth.spec import core as c
 from troth.spec import messages as m
@@ -53,7 +54,7 @@ class Setting:
     credentials: Credentials | None
     tasks: TaskNames
     transfer_type: str
-    trace: Path | None
+    trace: Goal | None
     on_log: Callable[[str, LogBeside], None]
 
 

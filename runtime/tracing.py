@@ -1,18 +1,20 @@
 """Traces of what ran: one file a party, one line a ``handle``, in the format of ``troth.spec.trace``.
 
 ``--trace DIR`` makes DIR and writes ``NAME.jsonl`` for each party, flat, nothing else. A DIR that is not empty is refused before
-anything starts. Lines are written through at once, so that a process that is killed leaves all but its last one.
+anything starts. Lines are written through at once, before the effects of their step are performed, so that a process that is killed
+leaves all that others heard of it. A file that was closed in order says so in its last line.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import Any, Protocol, TextIO, TypeAlias
 
-from attrs import define, field
+from attrs import define, evolve, field, frozen
 
 from troth.runtime.errors import Misuse
 from troth.spec import messages
@@ -20,9 +22,8 @@ from troth.spec.codec import Codec
 from troth.spec.core import Event, Step
 from troth.spec.engine import PartyCore
 from troth.spec.fingerprint import declaration_hash, state_digest
-from troth.spec.limits import Limits
-from troth.spec.trace import Header, Record, header_line, limits_of, record_line
-from troth.statemachines import PARTIES
+from troth.spec.trace import End, Header, Record, config_of, end_line, header_line, limits_of, record_line
+from troth.statemachines import PARTIES, TRAINER
 
 TRACE_VARIABLE = "TROTH_TRACE"
 """The environment variable that tells a launched trainer where its trace goes: a directory, and the name of the party in it."""
@@ -48,44 +49,111 @@ def new_directory(path: Path) -> Path:
     return path
 
 
+Note: TypeAlias = Callable[["Record | End"], object]
+"""Takes the steps of one file, and its end."""
+
+
+class Recorder(Protocol):
+    """Takes traces instead of a directory: a test that looks at every step while a run goes on."""
+
+    def begin(self, name: str, header: Header) -> Note:
+        """A new file, as it were. ``name`` has no suffix, and may come up again."""
+        ...
+
+
+Goal: TypeAlias = "Path | Recorder"
+
+
+@frozen(kw_only=True)
+class Subject:
+    """Whose steps are traced; see ``troth.spec.trace.Header``."""
+
+    core: str
+    config: Any
+    """The core's, with its limits."""
+    party: str
+    driver: str
+    launch: bytes | None = None
+
+
+def driver_name(name: str, place: Path | bytes) -> str:
+    """What a driver is called in traces: by name, and by where it lives or which launch it is, so that two runs are not taken for one.
+
+    The same in every run of a simulation, where directories and launches are counted.
+    """
+    told = place if isinstance(place, bytes) else str(place).encode()
+    return f"{name}@{hashlib.sha256(told).hexdigest()[:8]}"
+
+
 @define(eq=False)
 class Tracer:
     """Writes the steps of one party, or of all receivers of a party, to one file."""
 
     name: str
-    limits: Limits
-    directory: Path
-    _codec: Codec = field(init=False)
-    _file: TextIO = field(init=False)
+    subject: Subject
+    goal: Goal
+    driver: str = field(init=False)
+    """The subject's; one of its own for each session of a script that joins again."""
+    _note: Note = field(init=False)
+    _close: Callable[[], object] | None = field(init=False, default=None)
+    """Closes the file; ``None`` once that is done."""
     _lines: int = 0
     _latest_ns: int = 0
 
     def __attrs_post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             raise Misuse(f"{self.name!r} cannot name a trace: use letters, digits, dots, dashes and underscores")
-        self._codec = Codec.of(PARTIES.values(), messages)
-        self._file = self._opened()
-        header = Header(declaration_hash(PARTIES.values()), limits_of(self.limits))
-        self._file.write(header_line(header) + "\n")
+        self.driver = self.subject.driver
+        header = Header(
+            declaration_hash(PARTIES.values()),
+            limits_of(self.subject.config.limits),
+            core=self.subject.core,
+            config=config_of(self.subject.config),
+            party=self.subject.party,
+            driver=self.subject.driver,
+            launch=None if self.subject.launch is None else self.subject.launch.hex(),
+        )
+        if isinstance(self.goal, Path):
+            self._write(self.goal, header)
+        else:
+            self._note, self._close = self.goal.begin(self.name, header), _nothing
 
-    def _opened(self) -> TextIO:
+    def _write(self, directory: Path, header: Header) -> None:
+        codec = Codec.of(PARTIES.values(), messages)
+        file, number = self._opened(directory)
+        if number > 1 and self.subject.core == TRAINER.name:
+            self.driver = f"{self.driver}/{number}"
+        file.write(header_line(evolve(header, driver=self.driver)) + "\n")
+
+        def note(said: Record | End) -> None:
+            file.write((end_line(said.steps) if isinstance(said, End) else record_line(codec, said)) + "\n")
+
+        self._note, self._close = note, file.close
+
+    def _opened(self, directory: Path) -> tuple[TextIO, int]:
         """A new file; a second session of that name gets a number."""
         for number in range(1, AGAIN_LIMIT + 1):
-            path = self.directory / (f"{self.name}.jsonl" if number == 1 else f"{self.name}.{number}.jsonl")
+            path = directory / (f"{self.name}.jsonl" if number == 1 else f"{self.name}.{number}.jsonl")
             try:
-                return path.open("x", encoding="ascii", buffering=1)
+                return path.open("x", encoding="ascii", buffering=1), number
             except FileExistsError:
                 continue
-        raise Misuse(f"{self.directory}: {AGAIN_LIMIT} traces of {self.name!r} are there already; name a new directory")
+        raise Misuse(f"{directory}: {AGAIN_LIMIT} traces of {self.name!r} are there already; name a new directory")
 
-    def note(self, core: PartyCore, event: Event, step: Step, *, party: str, t_ns: int, epoch: int | None) -> None:
-        """One step that ``party`` took. ``t_ns`` is the driver's clock."""
+    def note(self, core: PartyCore, event: Event, step: Step, *, party: str, turn: int, t_ns: int, epoch: int | None) -> None:
+        """One step that ``party`` took. ``turn`` and ``t_ns`` are the driver's count and clock."""
         self._latest_ns = max(self._latest_ns, t_ns)
         state = state_digest(core.snapshot())
-        record = Record.of(step, event, n=self._lines, t_ns=self._latest_ns, party=party, epoch=epoch, state=state)
-        self._file.write(record_line(self._codec, record) + "\n")
+        self._note(Record.of(step, event, n=self._lines, turn=turn, t_ns=self._latest_ns, party=party, epoch=epoch, state=state))
         self._lines += 1
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Say that this is all, and close the file. May be called again."""
+        if self._close is not None:
+            close, self._close = self._close, None
+            self._note(End(self._lines))
+            close()
+
+
+def _nothing() -> None:
+    """There is nothing to close."""

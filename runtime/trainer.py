@@ -24,7 +24,7 @@ from troth.runtime.payloads import Carried, Payload, encode_async
 from troth.runtime.ports import Network
 from troth.runtime.processes.bootstrap import Bootstrap
 from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION, forget_oldest, session_epoch
-from troth.runtime.tracing import Tracer
+from troth.runtime.tracing import Recorder, Subject, Tracer, driver_name
 from troth.runtime.wire.besides import (
     Credentials,
     HelloAcceptedBeside,
@@ -40,7 +40,8 @@ from troth.runtime.wire.codec import Arrived
 from troth.runtime.wire.kinds import Role
 from troth.spec import core as c
 from troth.spec import messages as m
-from troth.statemachines import Trainer, TrainerConfig
+from troth.spec.party import Party
+from troth.statemachines import RECEIVER, TRAINER, ReceiverConfig, Trainer, TrainerConfig
 from troth.statemachines.trainer.publication import BUSY
 from troth.statemachines.trainer.states import TrainerSessionState
 
@@ -85,8 +86,8 @@ class TrainerSession:
     network: Network
     owner_fd: int | None = field(default=None, kw_only=True)
     """A descriptor whose end of file says that the host is gone."""
-    trace: Path | None = field(default=None, kw_only=True)
-    """Where its trace goes: a directory, and the session's name in it."""
+    trace: Path | tuple[Recorder, str] | None = field(default=None, kw_only=True)
+    """Where its trace goes: a directory, and the session's name in it; or somebody who takes it as it comes, and the name."""
     terms: Terms | None = field(default=None, init=False)
     """What the host granted for this session's lease."""
     current: Task | None = field(default=None, init=False)
@@ -112,7 +113,7 @@ class TrainerSession:
         config = TrainerConfig(limits=given.limits, fail_unresponsive=given.fail_unresponsive, one_shot=given.one_shot)
         self._core, self._calls = Trainer(config, strict=False), Calls(partial(self._driver.give, PARTY))
         self._driver.on_fault = partial(self._calls.break_off, "the session has broken down")
-        self._driver.add(PARTY, self._core, self, epoch=session_epoch, tracer=self._tracer(""))
+        self._driver.add(PARTY, self._core, self, epoch=session_epoch, tracer=self._tracer("", TRAINER, config))
         self._links = Links.join(
             self._driver,
             PARTY,
@@ -123,13 +124,17 @@ class TrainerSession:
             understood=self._understood,
             carried=self._carried,
             landed=self._landed,
-            tracer=self._tracer(".receivers"),
+            tracer=self._tracer(".receivers", RECEIVER, ReceiverConfig(limits=given.limits)),
         )
 
-    def _tracer(self, suffix: str) -> Tracer | None:
+    def _tracer(self, suffix: str, core: Party, config: Any) -> Tracer | None:
         if self.trace is None:
             return None
-        self._tracers.append(Tracer(self.trace.name + suffix, self.bootstrap.limits, self.trace.parent))
+        goal, name = (self.trace.parent, self.trace.name) if isinstance(self.trace, Path) else self.trace
+        launch = self.bootstrap.launch
+        driver = self._tracers[0].driver if self._tracers else driver_name(name, launch)
+        subject = Subject(core=core.name, config=config, party=PARTY, driver=driver, launch=launch)
+        self._tracers.append(Tracer(name + suffix, subject, goal))
         return self._tracers[-1]
 
     # -- the caller ----------------------------------------------------------------------------------------------------

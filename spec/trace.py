@@ -1,13 +1,22 @@
 """The trace format: what ran, one JSON line a ``handle``, so that anybody can replay it on the cores.
 
-A file is a header and then the steps of one party::
+A file is a header, then the steps of one party (or of all receivers of a party), then an end if it was closed in order::
 
-    {"v":1,"trace":"troth","declarations":HASH,"limits":{NAME:NUMBER}}
-    {"v":1,"n":0,"t_ns":...,"party":...,"epoch":...,"link":...,"event":{...},"rows":[...],"effects":[...],"state":DIGEST}
+    {"v":2,"trace":"troth","declarations":HASH,"limits":{NAME:NUMBER},
+     "core":...,"config":{NAME:VALUE},"party":...,"driver":...,"launch":...}
+    {"v":2,"n":0,"turn":...,"t_ns":...,"party":...,"epoch":...,"link":...,"event":{...},"rows":[...],"effects":[...],"state":DIGEST}
+    {"v":2,"end":1}
 
-``n`` counts the lines from 0, so a lost one shows. ``t_ns`` is the driver's clock and never goes back. ``epoch`` and ``link`` say
-in which session and on which link it happened, or null. ``state`` is the digest of the snapshot *after* the step; after a refusal
-that is the digest before it, and the last of ``rows`` is what refused.
+The header says all that it takes to make the core again, and who the party is: parties of one *driver* meet on local links, and the two
+ends of a *launch* on the links between processes.
+
+``n`` counts the steps of the file from 0, so a lost one shows, and the end says how many there are. ``turn`` counts the steps of the
+driver, so that the files of one driver have one order. ``t_ns`` is the driver's clock and never goes back; the steps of one reaction
+have one time. ``epoch`` and ``link`` say in which session and on which link it happened, or null. ``state`` is the digest of the
+snapshot *after* the step; after a refusal that is the digest before it, and the last of ``rows`` is what refused.
+
+A line is written before the effects of its step are performed. So a process that is killed leaves a file without an end, and whatever
+others heard of it is in there. Version 1 had neither ``turn`` nor an end, and its header did not say what the core was.
 
 Reading is strict: a key too many, too few or twice, a number that is not an int, a class that is not registered, a line that is
 cut off: each is one ``TraceError`` that names the line and the field. Nothing here opens a file: lines come in, lines go out.
@@ -20,18 +29,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn, TypeAlias
 
 import attrs
-from attrs import frozen
+from attrs import field, frozen
 
 from troth.spec.codec import Codec
 from troth.spec.core import Effect, Event, LinkLost, LinkUp, Received, Step
 from troth.spec.errors import CodecError, TraceError
 from troth.spec.fingerprint import DIGEST_HEX
 
-VERSION = 1
+VERSION = 2
 Number: TypeAlias = int | float | bool | None
 
-_HEADER = ("v", "trace", "declarations", "limits")
-_RECORD = ("v", "n", "t_ns", "party", "epoch", "link", "event", "rows", "effects", "state")
+Setting: TypeAlias = bool | int
+
+_HEADER = ("v", "trace", "declarations", "limits", "core", "config", "party", "driver", "launch")
+_RECORD = ("v", "n", "turn", "t_ns", "party", "epoch", "link", "event", "rows", "effects", "state")
+_END = ("v", "end")
 
 
 @frozen
@@ -41,6 +53,23 @@ class Header:
     declarations: str
     """``fingerprint.declaration_hash`` of the parties."""
     limits: Mapping[str, Number]
+    core: str = ""
+    """The declared party whose core it is."""
+    config: Mapping[str, Setting] = field(factory=dict)
+    """The core's configuration, its limits aside."""
+    party: str = ""
+    """What the driver calls it; of receivers, whose they are."""
+    driver: str = ""
+    """Who gives it its events; no two drivers of a run are called alike."""
+    launch: str | None = None
+    """Of which launch it is an end, or ``None``."""
+
+
+@frozen
+class End:
+    """The last line: the file is whole, and has so many steps."""
+
+    steps: int
 
 
 @frozen
@@ -48,6 +77,7 @@ class Record:
     """One step."""
 
     n: int
+    turn: int
     t_ns: int
     party: str
     epoch: int | None
@@ -58,10 +88,21 @@ class Record:
     state: str
 
     @classmethod
-    def of(cls, step: Step, event: Event, *, n: int, t_ns: int, party: str, epoch: int | None, state: str) -> Record:
-        """The record of a step; the link is the event's."""
-        link = event.link if isinstance(event, Received | LinkUp | LinkLost) else None
-        return cls(n, t_ns, party, epoch, link, event, step.rows, step.effects, state)
+    def of(
+        cls, step: Step, event: Event, *, n: int, t_ns: int, party: str, epoch: int | None, state: str, turn: int | None = None
+    ) -> Record:
+        """The record of a step; the link is the event's. ``turn`` is ``n`` where a driver has one party only."""
+        return cls(n, n if turn is None else turn, t_ns, party, epoch, link_of(event), event, step.rows, step.effects, state)
+
+
+def link_of(event: Event) -> str | None:
+    """The link that an event is about."""
+    return event.link if isinstance(event, Received | LinkUp | LinkLost) else None
+
+
+def config_of(config: Any) -> dict[str, Setting]:
+    """The values of an attrs class of a configuration, its limits aside, for a header."""
+    return {f.name: getattr(config, f.name) for f in attrs.fields(type(config)) if f.name != "limits"}
 
 
 def limits_of(limits: Any) -> dict[str, Number]:
@@ -71,8 +112,23 @@ def limits_of(limits: Any) -> dict[str, Number]:
 
 def header_line(header: Header) -> str:
     """The first line, without its newline."""
-    values = {"v": VERSION, "trace": "troth", "declarations": header.declarations, "limits": dict(header.limits)}
+    values = {
+        "v": VERSION,
+        "trace": "troth",
+        "declarations": header.declarations,
+        "limits": dict(header.limits),
+        "core": header.core,
+        "config": dict(header.config),
+        "party": header.party,
+        "driver": header.driver,
+        "launch": header.launch,
+    }
     return json.dumps(values, separators=(",", ":"), allow_nan=False)
+
+
+def end_line(steps: int) -> str:
+    """The last line, without its newline."""
+    return json.dumps({"v": VERSION, "end": steps}, separators=(",", ":"))
 
 
 def record_line(codec: Codec, record: Record) -> str:
@@ -80,6 +136,7 @@ def record_line(codec: Codec, record: Record) -> str:
     values = {
         "v": VERSION,
         "n": record.n,
+        "turn": record.turn,
         "t_ns": record.t_ns,
         "party": record.party,
         "epoch": record.epoch,
@@ -101,12 +158,30 @@ def read_header(line: str) -> Header:
     _require(1, "limits", isinstance(limits, dict), limits, "must be an object")
     for name, value in limits.items():
         _require(1, f"limits.{name}", value is None or isinstance(value, int | float), value, "must be a number or null")
-    return Header(declarations, limits)
+    for name in ("core", "party", "driver"):
+        _require(1, name, isinstance(found[name], str), found[name], "must be a name")
+    config = found["config"]
+    _require(1, "config", isinstance(config, dict), config, "must be an object")
+    for name, value in config.items():
+        _require(1, f"config.{name}", isinstance(value, int), value, "must be true, false or an int")
+    launch = found["launch"]
+    _require(1, "launch", launch is None or isinstance(launch, str), launch, "must be a name or null")
+    return Header(declarations, limits, found["core"], config, found["party"], found["driver"], launch)
 
 
 def read_record(codec: Codec, line: str, number: int = 2) -> Record:
     """The step in one line; ``number`` is what an error calls the line."""
-    found = _object(line, number, _RECORD)
+    found = read_line(codec, line, number)
+    if isinstance(found, End):
+        raise TraceError(number, "end", "must be a step, and the file ends here")
+    return found
+
+
+def read_line(codec: Codec, line: str, number: int = 2) -> Record | End:
+    """The step in one line, or the end; ``number`` is what an error calls the line."""
+    found = _object(line, number, _RECORD, _END)
+    if "end" in found:
+        return End(_count(number, "end", found["end"]))
     rows = found["rows"]
     _require(number, "rows", isinstance(rows, list), rows, "must be a list")
     for place, row in enumerate(rows):
@@ -122,6 +197,7 @@ def read_record(codec: Codec, line: str, number: int = 2) -> Record:
         raise TraceError(number, error.field, error.reason) from error
     return Record(
         _count(number, "n", found["n"]),
+        _count(number, "turn", found["turn"]),
         _count(number, "t_ns", found["t_ns"]),
         found["party"],
         None if found["epoch"] is None else _count(number, "epoch", found["epoch"]),
@@ -144,8 +220,16 @@ def read(codec: Codec, lines: Iterable[str]) -> tuple[Header, Iterator[Record]]:
 
 def _records(codec: Codec, lines: Iterator[str]) -> Iterator[Record]:
     latest = 0
+    ended = False
     for place, line in enumerate(lines):
-        record = read_record(codec, line, place + 2)
+        record = read_line(codec, line, place + 2)
+        if ended:
+            raise TraceError(place + 2, "(line)", "must not be here: the file has ended")
+        if isinstance(record, End):
+            if record.steps != place:
+                raise TraceError(place + 2, "end", f"must be {place}, got {record.steps}: a line is missing")
+            ended = True
+            continue
         if record.n != place:
             raise TraceError(place + 2, "n", f"must be {place}, got {record.n}: a line is missing or out of place")
         if record.t_ns < latest:
@@ -157,7 +241,7 @@ def _records(codec: Codec, lines: Iterator[str]) -> Iterator[Record]:
 # -- strict JSON -------------------------------------------------------------------------------------------------------
 
 
-def _object(line: str, number: int, keys: tuple[str, ...]) -> dict[str, Any]:
+def _object(line: str, number: int, keys: tuple[str, ...], instead: tuple[str, ...] | None = None) -> dict[str, Any]:
     try:
         found = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant)
     except CodecError as error:
@@ -168,6 +252,8 @@ def _object(line: str, number: int, keys: tuple[str, ...]) -> dict[str, Any]:
         raise TraceError(number, "(line)", f"is not JSON, or was cut off: {error}") from error
     _require(number, "(line)", isinstance(found, dict), found, "must be an object")
     _require(number, "v", found.get("v") == VERSION and type(found["v"]) is int, found.get("v"), f"must be version {VERSION}")
+    if instead is not None and instead[-1] in found:
+        keys = instead
     for key in keys:
         _require(number, key, key in found, None, "is missing")
     for key in found:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +17,7 @@ from troth.runtime.calls import Calls
 from troth.runtime.driver import Driver
 from troth.runtime.errors import Misuse, RuntimeFault
 from troth.runtime.timers import Timers
-from troth.runtime.tracing import Tracer, new_directory, trace_of_launch
+from troth.runtime.tracing import Subject, Tracer, new_directory, trace_of_launch
 from troth.spec import core as c
 from troth.spec import messages as m
 from troth.spec.codec import Codec
@@ -329,11 +328,15 @@ def test_a_directory_for_traces_is_new_or_empty(tmp_path: Path) -> None:
 
 
 def test_a_second_session_of_a_launch_has_a_file_of_its_own(tmp_path: Path) -> None:
+    subject = Subject(core="trainer", config=TrainerConfig(one_shot=True), party="trainer", driver="site@1", launch=b"\x01\x02")
     for _ in range(2):
-        Tracer("site", Limits(), tmp_path).close()
+        Tracer("site", subject, tmp_path).close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["site.2.jsonl", "site.jsonl"]
-    assert json.loads((tmp_path / "site.jsonl").read_text())["trace"] == "troth"
+    one, two = (read(Codec([]), (tmp_path / name).read_text().splitlines())[0] for name in ("site.jsonl", "site.2.jsonl"))
+    assert (one.core, one.party, one.driver, one.launch) == ("trainer", "trainer", "site@1", "0102")
+    assert one.config == {"launched": True, "fail_unresponsive": False, "one_shot": True}
+    assert two.driver == "site@1/2"
     with pytest.raises(Misuse, match="cannot name a trace"):
-        Tracer("../site", Limits(), tmp_path)
+        Tracer("../site", subject, tmp_path)
     assert trace_of_launch({}) is None
     assert trace_of_launch({"TROTH_TRACE": "/x/y"}) == Path("/x/y")

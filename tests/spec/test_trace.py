@@ -187,7 +187,7 @@ def test_a_line_is_what_the_design_says() -> None:
 
     line = record_line(CODEC, record)
 
-    assert list(json.loads(line)) == ["v", "n", "t_ns", "party", "epoch", "link", "event", "rows", "effects", "state"]
+    assert list(json.loads(line)) == ["v", "n", "turn", "t_ns", "party", "epoch", "link", "event", "rows", "effects", "state"]
     assert '"link":"wire"' in line
     assert '"colour":"Colour.BLUE"' in line
     assert '"effects":[{"is":"SetTimer","timer":"hold","key":2,"generation":1,"limit":"WAIT_S"}]' in line
@@ -241,10 +241,10 @@ BAD_LINES: dict[str, tuple[str, str]] = {
     "too deep": ("[" * 100_000, "line 9: (line): is nested too deeply"),
     "not a number": (spoiled(n=float("nan")), "line 9: (line): is not JSON, or was cut off: NaN is not a number"),
     "a key twice": (spoiled()[:-1] + ', "n": 1}', "line 9: n: is given twice"),
-    "another version": (spoiled(v=2), "line 9: v: must be version 1, got '2'"),
-    "a true for a version": (spoiled(v=True), "line 9: v: must be version 1, got 'True'"),
+    "another version": (spoiled(v=1), "line 9: v: must be version 2, got '1'"),
+    "a true for a version": (spoiled(v=True), "line 9: v: must be version 2, got 'True'"),
     "a key too few": (spoiled(rows=...), "line 9: rows: is missing"),
-    "a key too many": (spoiled(mood="fine"), "line 9: mood: is not a field; there are v, n, t_ns"),
+    "a key too many": (spoiled(mood="fine"), "line 9: mood: is not a field; there are v, n, turn, t_ns"),
     "a bool for an int": (spoiled(n=True), "line 9: n: must be an int from 0 below 2**63, got 'True'"),
     "a float for an int": (spoiled(t_ns=1.0), "line 9: t_ns: must be an int from 0 below 2**63, got '1.0'"),
     "a negative epoch": (spoiled(epoch=-1), "line 9: epoch: must be an int from 0"),
