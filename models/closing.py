@@ -11,7 +11,7 @@ from troth.models.errors import WorldError
 from troth.models.expressions import Expr, Op, boolean
 from troth.models.handles import Handle, LinkHandle, PartyHandle
 from troth.models.links import BudgetOp, LinkOp, StopwatchOp
-from troth.models.parties import Crash, PartyOp, Push
+from troth.models.parties import Crash, Fire, PartyOp, Push
 from troth.models.system import Action, ActionKind, Check, Item, System
 from troth.spec.core import CloseLink, OpenLink, Received, Send
 
@@ -55,6 +55,15 @@ class Crashing:
     restarted: Callable[[Any], Hashable] | None
     within_steps: bool
     drops: tuple[LinkHandle, ...]
+
+
+@frozen
+class Gate:
+    """When ``party``'s timers of that name may fire."""
+
+    party: PartyHandle
+    timer: str
+    when: Expr
 
 
 @frozen
@@ -109,6 +118,7 @@ class Closing:
     ignored: set[tuple[int, type]] = field(factory=set)
     events: list[tuple[str, PartyHandle, Any, Handle | None, Expr | None]] = field(factory=list)
     crashes: list[Crashing] = field(factory=list)
+    gates: list[Gate] = field(factory=list)
     ticks: dict[str, int] | None = None
 
     def system(self) -> System:
@@ -120,6 +130,7 @@ class Closing:
                 handle.party.ticks = self.ticks
                 handle.party.route = self._router(handle)
                 handle.party.punctual = self._punctual(handle)
+                handle.party.gated = frozenset(gate.timer for gate in self.gates if gate.party is handle)
         for plan in self.crashes:
             plan.party.party.crash = self._crash(plan)
         actions = [*self._calls(), *self._network(), *self._timers(), *self._time(), *self._faults()]
@@ -202,11 +213,27 @@ class Closing:
         return found
 
     def _timers(self) -> list[Action]:
-        return [
+        free = [
             Action(f"{h.name} timer", ActionKind.TIMER, "clock", ((h.index, PartyOp.FIRE),), self._about(h))
             for h in self.handles
             if isinstance(h, PartyHandle)
         ]
+        return [*free, *(self._gated(gate) for gate in self.gates)]
+
+    def _gated(self, gate: Gate) -> Action:
+        party, name = gate.party, f"{gate.party.name} timer {gate.timer}"
+        if self.ticks is not None:
+            raise WorldError(
+                f"timer {gate.timer!r} of {party.name} waits for a condition, but the world has a clock, which says when it fires"
+            )
+        checks = self._checks(name, gate.when)
+        if any(index == party.index for index, _ in checks):
+            raise WorldError(
+                f"timer {gate.timer!r} of {party.name}: when=`{gate.when}` looks at {party.name} itself; its own rows say that"
+            )
+        # The timer comes first, so that a trace says whose step it is; what comes of it waits for the checks.
+        about = (*self._about(party), *(index for index, _ in checks))
+        return Action(name, ActionKind.TIMER, "clock", ((party.index, Fire(gate.timer)), *checks), about)
 
     def _time(self) -> list[Action]:
         if self.ticks is None:

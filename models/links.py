@@ -6,6 +6,9 @@ An *ordered* link delivers its oldest message. Losing loses any one of them (``L
 (``Loses.OLDEST``). The latter has fewer edges, and it leaves something out: a later message that is lost makes room, and shortens the
 link, while an earlier one is still on its way. Duplicating appends a copy of the oldest, so a duplicate is also late. An *unordered*
 link is a bag: any message may be next.
+
+A link that *merges* takes no message that it carries already: asked again before the first question arrived, there is one question, as if
+the network had lost the other. So whoever repeats a few messages for ever never fills the link, and holds back nobody.
 """
 
 from __future__ import annotations
@@ -82,6 +85,7 @@ class LinkComponent(Component):
         full: Full,
         delay: int | None = None,
         loses: Loses = Loses.ANY,
+        merges: bool = False,
     ) -> None:
         super().__init__(name, LinkLocal(Status.UP))
         self.target = target
@@ -91,6 +95,7 @@ class LinkComponent(Component):
         self.full = full
         self.delay = delay
         self.loses = loses
+        self.merges = merges
 
     def react(self, state: Hashable, operation: Hashable) -> tuple[Outcome, ...]:
         """Take messages, or do what the network does."""
@@ -139,7 +144,7 @@ class LinkComponent(Component):
         if local.status is not Status.UP:
             return (Outcome(local, note=f"{self.name} is {local.status.value}, lost"),)
         room = self.capacity - len(local.messages)
-        taken, note = push.messages, ""
+        taken, note = self._new(local, push.messages), ""
         if len(taken) > room:
             if self.full is Full.BLOCKS:
                 return ()
@@ -147,6 +152,17 @@ class LinkComponent(Component):
                 return (Outcome(local, note=f"{self.name} is full", truncated=True),)
             taken, note = taken[:room], f"{self.name} is full, {len(taken) - room} lost"
         return (Outcome(self._with(local, (*local.messages, *(self._entry(m) for m in taken))), note=note),)
+
+    def _new(self, local: LinkLocal, messages: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+        """What is to be put on the link: where it merges, only what is not on its way already."""
+        if not self.merges:
+            return messages
+        there = [self._message(entry) for entry in local.messages]
+        taken: list[Hashable] = []
+        for message in messages:
+            if not any(_same(message, other) for other in (*there, *taken)):
+                taken.append(message)
+        return tuple(taken)
 
     def _each(self, local: LinkLocal, *, deliver: bool) -> tuple[Outcome, ...]:
         """One outcome for each message that may be next (or lost), and for the end of a closing link."""

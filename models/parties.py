@@ -44,6 +44,13 @@ class PartyOp(Enum):
     RESTART = "restart"
 
 
+@frozen
+class Fire:
+    """A timer of that name fires, whatever its key: for those that fire only when something else is so (``World.fires``)."""
+
+    timer: str
+
+
 class Timer(NamedTuple):
     """An armed timer, or one stale firing. ``left`` is in ticks; -1 in an untimed world."""
 
@@ -119,6 +126,8 @@ class PartyComponent(Component):
         self.crash: Crash | None = None
         self.never_refuses: Collection[RefusalKind] = ()
         self.punctual: Collection[str] = ()
+        self.gated: Collection[str] = ()
+        """Timers that ``PartyOp.FIRE`` leaves out: they have an operation of their own."""
         """Links whose messages may not wait: they come at a certain tick."""
 
     # -- reactions -----------------------------------------------------------------------------------------------------
@@ -135,6 +144,8 @@ class PartyComponent(Component):
             return self._restarted(state)
         if operation is PartyOp.FIRE:
             return self._fire(state)
+        if isinstance(operation, Fire):
+            return self._fire(state, operation.timer)
         return self._event(state, operation)
 
     def _event(self, local: PartyLocal, event: Any) -> tuple[Outcome, ...]:
@@ -206,10 +217,10 @@ class PartyComponent(Component):
             )
         return self.ticks[effect.limit]
 
-    def _fire(self, local: PartyLocal) -> tuple[Outcome, ...]:
+    def _fire(self, local: PartyLocal, only: str | None = None) -> tuple[Outcome, ...]:
         found: list[Outcome] = []
         for timer in local.timers:
-            if timer.left > 0:
+            if timer.left > 0 or (timer.timer in self.gated if only is None else timer.timer != only):
                 continue
             rest = local._replace(timers=tuple(t for t in local.timers if t is not timer))
             named = ("stale" if timer.stale else "timer", timer.timer, timer.key)

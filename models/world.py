@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from troth.models.behaviours import Behaviour, CoreBehaviour, Observe, StepBehaviour, TransitionsBehaviour
 from troth.models.claims import Claims, strong
-from troth.models.closing import Closing, Crashing, LinkPlan
+from troth.models.closing import Closing, Crashing, Gate, LinkPlan
 from troth.models.errors import WorldError
 from troth.models.expressions import Expr
 from troth.models.handles import ActionHandle, Handle, LinkHandle, PartyHandle, handles_in, owner_of
@@ -116,13 +116,15 @@ class World(Claims):
         full: str = "loses",
         delay: int | None = None,
         loses: str = "any",
+        merges: bool = False,
     ) -> LinkHandle:
         """One direction from ``source`` to ``target``.
 
         ``lossy`` and ``duplicating``: ``True`` without limit, a number of times, or a shared budget. ``full`` says what becomes of a
         message that finds no room: it is lost (``"loses"``), the whole step cannot happen (``"blocks"``), or the step is cut out,
         counted, and the verdict becomes unknown (``"truncates"``). ``delay``: in a timed world, ticks after which it has arrived.
-        ``loses``: whether an ordered link that is ``lossy`` loses ``"any"`` one message or the ``"oldest"`` only.
+        ``loses``: whether an ordered link that is ``lossy`` loses ``"any"`` one message or the ``"oldest"`` only. ``merges``: a message
+        like one that is on its way already is not sent a second time, so repeating oneself does not fill the link.
         """
         called = name or target.name
         self._open(f"link({called!r})", source, target, lossy, duplicating)
@@ -144,6 +146,7 @@ class World(Claims):
             full=when_full,
             delay=delay,
             loses=Loses(loses),
+            merges=merges,
         )
         handle = LinkHandle(self._index(component), component, self)
         self._only_one(source, target, called)
@@ -213,6 +216,16 @@ class World(Claims):
             if count < 1:
                 raise WorldError(f"limit {limit!r} is {count} ticks; a timer needs at least 1")
         self._closing.ticks = dict(ticks)
+
+    def fires(self, party: PartyHandle, timer: str, *, when: Expr) -> None:
+        """``party``'s timers of that name fire only while ``when`` holds: a conjunction (``&``) of conditions of one other component each.
+
+        For limits whose use is known: one that ends a wait for a peer may fire only while that peer is gone.
+        """
+        self._open(f"fires({timer!r})", party, when)
+        if any(gate.party is party and gate.timer == timer for gate in self._closing.gates):
+            raise WorldError(f"world {self.name}: it is said twice when {party.name}'s timer {timer!r} fires; join the conditions with &")
+        self._closing.gates.append(Gate(party, timer, when))
 
     # -- wiring --------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from attrs import frozen
 
 from troth.models.canonical import spelled
 from troth.models.links import LinkComponent, LinkLocal, LinkOp, Status
-from troth.models.parties import Mode, PartyComponent, PartyLocal, PartyOp, Push, timer_text
+from troth.models.parties import Fire, Mode, PartyComponent, PartyLocal, PartyOp, Push, timer_text
 from troth.models.render.parties import summary
 from troth.models.render.words import value
 from troth.models.system import Action, Check, Component, System, Tabulated
@@ -155,6 +155,8 @@ def said(operation: Any) -> str:  # noqa: PLR0911 - one line for each kind of op
             return f"is called: {operation.call}" + (f" {operation.number}" if operation.number else "")
         case LinkOp() | PartyOp():
             return OPERATIONS[operation]
+        case Fire():
+            return f"has timer {operation.timer} fire"
         case Enum():
             return f"does: {operation.value}"
         case _:

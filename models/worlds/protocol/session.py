@@ -65,6 +65,8 @@ class Deal:
     """The same from the host to the trainer, where it is another."""
     full: str = "blocks"
     """What becomes of another: ``blocks`` holds the step back, ``loses`` loses it, as often as that happens."""
+    merges: bool = False
+    """What is said again while it is on its way is said once. No step is held back then, and weak fairness is enough."""
     losses: int = 0
     duplicates: int = 0
     cuts: int = 0
@@ -133,6 +135,7 @@ def session(world: World, deal: Deal, ids: Iterable[str], host_too: Iterable[Wat
     duplicates = world.budget("duplicates", deal.duplicates) if deal.duplicates else None
     line: dict[str, Any] = {
         "lossy": losses or False, "duplicating": duplicates or False, "full": deal.full, "ordered": True, "delay": deal.delay,
+        "merges": deal.merges,
     }  # fmt: skip
     to_host = world.link(trainer.handle, host.handle, "control", capacity=deal.capacity, **line)
     to_trainer = world.link(host.handle, trainer.handle, "control", capacity=deal.capacity_to_trainer or deal.capacity, **line)
