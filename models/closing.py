@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from troth.models.canonical import spelled
 from troth.models.errors import WorldError
 from troth.models.expressions import Expr, Op, boolean
 from troth.models.handles import Handle, LinkHandle, PartyHandle
@@ -59,11 +60,17 @@ class Crashing:
 
 @frozen
 class Gate:
-    """When ``party``'s timers of that name may fire."""
+    """When ``party``'s timers of that name and key may fire; without a key, of any."""
 
     party: PartyHandle
     timer: str
+    key: Hashable
     when: Expr
+
+    @property
+    def name(self) -> str:
+        """What it is called in a world."""
+        return f"{self.party.name} timer {self.timer}" + ("" if self.key is None else f"[{spelled(self.key)}]")
 
 
 @frozen
@@ -221,7 +228,7 @@ class Closing:
         return [*free, *(self._gated(gate) for gate in self.gates)]
 
     def _gated(self, gate: Gate) -> Action:
-        party, name = gate.party, f"{gate.party.name} timer {gate.timer}"
+        party, name = gate.party, gate.name
         if self.ticks is not None:
             raise WorldError(
                 f"timer {gate.timer!r} of {party.name} waits for a condition, but the world has a clock, which says when it fires"
@@ -233,7 +240,7 @@ class Closing:
             )
         # The timer comes first, so that a trace says whose step it is; what comes of it waits for the checks.
         about = (*self._about(party), *(index for index, _ in checks))
-        return Action(name, ActionKind.TIMER, "clock", ((party.index, Fire(gate.timer)), *checks), about)
+        return Action(name, ActionKind.TIMER, "clock", ((party.index, Fire(gate.timer, gate.key)), *checks), about)
 
     def _time(self) -> list[Action]:
         if self.ticks is None:

@@ -46,9 +46,14 @@ class PartyOp(Enum):
 
 @frozen
 class Fire:
-    """A timer of that name fires, whatever its key: for those that fire only when something else is so (``World.fires``)."""
+    """A timer of that name fires, of this key or, without one, of any: for those that fire only when something else is so."""
 
     timer: str
+    key: Hashable = None
+
+    def means(self, timer: Timer) -> bool:
+        """Whether it is this one."""
+        return timer.timer == self.timer and self.key in (None, timer.key)
 
 
 class Timer(NamedTuple):
@@ -145,7 +150,7 @@ class PartyComponent(Component):
         if operation is PartyOp.FIRE:
             return self._fire(state)
         if isinstance(operation, Fire):
-            return self._fire(state, operation.timer)
+            return self._fire(state, operation)
         return self._event(state, operation)
 
     def _event(self, local: PartyLocal, event: Any) -> tuple[Outcome, ...]:
@@ -217,10 +222,10 @@ class PartyComponent(Component):
             )
         return self.ticks[effect.limit]
 
-    def _fire(self, local: PartyLocal, only: str | None = None) -> tuple[Outcome, ...]:
+    def _fire(self, local: PartyLocal, only: Fire | None = None) -> tuple[Outcome, ...]:
         found: list[Outcome] = []
         for timer in local.timers:
-            if timer.left > 0 or (timer.timer in self.gated if only is None else timer.timer != only):
+            if timer.left > 0 or (timer.timer in self.gated if only is None else not only.means(timer)):
                 continue
             rest = local._replace(timers=tuple(t for t in local.timers if t is not timer))
             named = ("stale" if timer.stale else "timer", timer.timer, timer.key)

@@ -217,15 +217,18 @@ class World(Claims):
                 raise WorldError(f"limit {limit!r} is {count} ticks; a timer needs at least 1")
         self._closing.ticks = dict(ticks)
 
-    def fires(self, party: PartyHandle, timer: str, *, when: Expr) -> None:
+    def fires(self, party: PartyHandle, timer: str, *, when: Expr, key: Hashable = None) -> None:
         """``party``'s timers of that name fire only while ``when`` holds: a conjunction (``&``) of conditions of one other component each.
 
-        For limits whose use is known: one that ends a wait for a peer may fire only while that peer is gone.
+        For limits whose use is known: one that ends a wait for a peer may fire only while that peer is gone. With a ``key`` it is said of
+        that one; others of the same name then fire only if something is said of them too.
         """
         self._open(f"fires({timer!r})", party, when)
-        if any(gate.party is party and gate.timer == timer for gate in self._closing.gates):
-            raise WorldError(f"world {self.name}: it is said twice when {party.name}'s timer {timer!r} fires; join the conditions with &")
-        self._closing.gates.append(Gate(party, timer, when))
+        gate = Gate(party, timer, key, when)
+        of_timer = [other for other in self._closing.gates if other.party is party and other.timer == timer]
+        if any(None in (key, other.key) or key == other.key for other in of_timer):
+            raise WorldError(f"world {self.name}: it is said twice when {gate.name} fires; join the conditions with &")
+        self._closing.gates.append(gate)
 
     # -- wiring --------------------------------------------------------------------------------------------------------
 

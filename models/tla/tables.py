@@ -156,7 +156,7 @@ def said(operation: Any) -> str:  # noqa: PLR0911 - one line for each kind of op
         case LinkOp() | PartyOp():
             return OPERATIONS[operation]
         case Fire():
-            return f"has timer {operation.timer} fire"
+            return f"has timer {operation.timer}{'' if operation.key is None else f'[{value(operation.key)}]'} fire"
         case Enum():
             return f"does: {operation.value}"
         case _:

@@ -141,8 +141,30 @@ def test_a_timer_waits_for_one_condition() -> None:
     """Two would be a question of which."""
     world = patience(gate=True)
 
-    with pytest.raises(WorldError, match="said twice when waiter's timer 'again' fires"):
+    with pytest.raises(WorldError, match="said twice when waiter timer again fires"):
         world.fires(world.handles[0], "again", when=world.handles[1].there)  # type: ignore[arg-type]
+
+
+def test_timers_of_one_name_wait_each_for_its_own() -> None:
+    """By key; one of which nothing is said does not fire."""
+    world = World("keys")
+    both = [SetTimer("again", key, 0, "patience") for key in ("left", "right", "middle")]
+
+    def waiter(over: tuple[str, ...], event: Any) -> Any:
+        return (over, both) if isinstance(event, Called) else ((*over, event.key), [])
+
+    one = world.party("one", waiter, initial=(), stale_timers=False)
+    peers = {name: world.party(name, lambda there, _e: (False, []) if there else None, initial=True) for name in ("left", "right")}
+    world.may(one, "wait", times=1)
+    world.may(peers["left"], "go")
+    for name, peer in peers.items():
+        world.fires(one, "again", key=name, when=peer.where(lambda there: not there, "gone"))
+    world.always("left", "only the timer of the one who is gone fires", one.where(lambda over: over in ((), ("left",)), "left only"))
+    world.sometimes("fires", "it fires", one.where(lambda over: over == ("left",), "left"))
+
+    assert check(world).verdict is Verdict.HOLDS
+    with pytest.raises(WorldError, match="is closed"):
+        world.fires(one, "again", key="middle", when=peers["left"].where(bool))
 
 
 def test_a_clock_says_when_timers_fire() -> None:
