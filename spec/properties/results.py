@@ -90,7 +90,7 @@ RESULTS = (
     ),
     Property(
         id="P80", parties=(), source="D26-D31", by=(By.SIMULATION,),
-        statement="what cannot be carried faithfully, not-a-number and infinity included, is refused by its path before anything is sent",
+        statement="a model arrives as it was, to the bit, not-a-number too; what cannot is refused by its path before anything is sent",
         why="a model that arrives changed is worse than one that does not arrive",
     ),
     Property(
