@@ -61,10 +61,11 @@ def abort_unheard(seen: Seen) -> bool:
 
 
 def order_cancelled(seen: Seen) -> bool:
-    """P13: an orderly end touched a result that was under way."""
+    """P13: an orderly end touched a result that was under way, or was over before it."""
     ordered = isinstance(seen.message, m.Shutdown) or (isinstance(seen.event, c.Called) and seen.event.call == "shutdown")
     busy = [key for key, slot in seen.before.publication.items() if slot.state in BUSY]
-    return ordered and any(seen.after.publication[key].state not in BUSY for key in busy)
+    cancelled = any(seen.after.publication[key].state not in BUSY for key in busy)
+    return ordered and bool(busy) and (cancelled or seen.after.session.state in OVER)
 
 
 def expired_wrongly(seen: Seen) -> bool:
@@ -74,19 +75,6 @@ def expired_wrongly(seen: Seen) -> bool:
         return not (isinstance(seen.event, c.TimerFired) and seen.event.timer == "lease" and was in DOUBTING)
     heard = isinstance(seen.event, c.Received) and seen.event.link == CONTROL and of_session(seen)
     return heard and not isinstance(seen.message, HANDSHAKE) and now in DOUBTING
-
-
-def returned_twice(seen: Seen) -> bool:
-    """P15: a call returned that nobody was waiting in. ``take`` returns within its own step."""
-    waiting = [(key.partition("/")[0], slot.data.number) for key, slot in seen.before.calls.items()]
-    if isinstance(seen.event, c.Called):
-        waiting.append((seen.event.call, seen.event.number))
-    for effect in seen.effects:
-        if isinstance(effect, c.Resolve):
-            if (effect.call, effect.number) not in waiting:
-                return True
-            waiting.remove((effect.call, effect.number))
-    return False
 
 
 def steered_by_others(seen: Seen) -> bool:
@@ -173,8 +161,9 @@ def not_put_back(seen: Seen) -> bool:
     if not isinstance(call, c.CallCancelled) or call.call != "receive":
         return False
     before = [k for k, slot in seen.before.ledger.items() if slot.state is LedgerState.HANDED and slot.data.number == call.number]
-    after = {k: seen.after.ledger[k] for k in before}
-    return any(s.state not in (LedgerState.QUEUED, LedgerState.HANDED) for s in after.values())
+    after = [seen.after.ledger[k] for k in before]
+    elsewhere = [slot for slot in after if slot.state is LedgerState.HANDED and slot.data.number != call.number]
+    return any(slot.state is not LedgerState.QUEUED and slot not in elsewhere for slot in after)
 
 
 def closed_early(seen: Seen) -> bool:
@@ -214,6 +203,21 @@ def kept_the_old(seen: Seen) -> bool:
 
 
 # -- memories ----------------------------------------------------------------------------------------------------------
+
+
+def outstanding(memory: Any, seen: Seen) -> Any:
+    """P15: who waits in which call, by what was called and what returned: (call, number). Nobody waits for what was logged."""
+    if memory == BROKEN:
+        return BROKEN
+    waiting = list(memory)
+    if isinstance(seen.event, c.Called) and seen.event.call != "log":
+        waiting.append((seen.event.call, seen.event.number))
+    for effect in seen.effects:
+        if isinstance(effect, c.Resolve):
+            if (effect.call, effect.number) not in waiting:
+                return BROKEN
+            waiting.remove((effect.call, effect.number))
+    return tuple(sorted(waiting))
 
 
 def delivered(memory: Any, seen: Seen) -> Any:
@@ -306,7 +310,7 @@ def trainer_watches(epochs: int, tasks: int) -> tuple[Watch, ...]:
     rejected = {refused_of(e, s): (lambda memory, one=(e, s): one in memory) for e in range(1, epochs + 1) for s in range(1, tasks + 1)}
     steps = {
         "P02": queued_late, "P03": accepted_early, "P11": verdict_rewritten, "P12": abort_unheard, "P13": order_cancelled,
-        "P14": expired_wrongly, "P15": returned_twice, "P18": steered_by_others, "P25": bound_late, "P29": took_other_content,
+        "P14": expired_wrongly, "P18": steered_by_others, "P25": bound_late, "P29": took_other_content,
         "P31": failed_but_kept, "P32": replaced, "P35": source_dropped, "P42": settled_early, "P47": offered_in_vain,
         "P57": twice_is_more, "P58": stirred, "P60": busy_for_nothing, "P72": not_put_back, "P73": closed_early,
         "P77": sent_again_unasked, "P79": cached_first,
@@ -315,6 +319,7 @@ def trainer_watches(epochs: int, tasks: int) -> tuple[Watch, ...]:
     return (
         *(never(id_, wrong) for id_, wrong in steps.items()),
         remembers("P04", (), delivered),
+        remembers("P15", (), outstanding, lasts=False),
         remembers("P05", (0, 0, 0, 0, 0), passed),
         remembers("P30", (0, 0), rising),
         remembers("P33", (), consistent),
