@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from troth.models.mutants.campaign import CORE, Fate, Judged, Prepared, campaign, judged, mutated, of_worlds, prepared
 from troth.models.mutants.defects import DEFECTS
+from troth.models.mutants.lapses import LAPSES
 from troth.models.mutants.machines import Mutant, filled, mutants
 from troth.models.mutants.patches import Patch, added, altered, register, registered, without
 
 __all__ = [
     "CORE",
     "DEFECTS",
+    "LAPSES",
     "Fate",
     "Judged",
     "Mutant",

@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen
 
 from troth.models.errors import WorldError
 from troth.models.mutants.machines import Mutant
-from troth.spec import Machine, Party, Row
+from troth.spec import Family, Machine, Party, Row
 from troth.spec.errors import BadRow
 
 
@@ -85,3 +85,14 @@ def added(machine: Machine, *rows: Row) -> Machine:
         if row.id in known:
             raise BadRow(f"a patch of {machine.name} adds a row {row.id!r}, which is there already; use altered")
     return evolve(machine, rows=(*rows, *machine.rows), validate=False)
+
+
+UNBOUNDED = 1000
+"""As good as no limit, in a world that has few of everything."""
+
+
+def unbounded(machine: Machine) -> Machine:
+    """A family without its limit, for a patch: the engine would stop one that outgrows it, so that no property could see it."""
+    if machine.family is None:
+        raise BadRow(f"{machine.name} is no family, so it has no limit")
+    return evolve(machine, family=Family(machine.family.key, UNBOUNDED), validate=False)
