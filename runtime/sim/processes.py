@@ -304,8 +304,8 @@ class SimProcesses:
             return
         try:
             self._send.send_nowait(event)
-        except trio.BrokenResourceError:
-            return  # nobody wants to hear it
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            return  # nobody wants to hear it, or the table is closed
 
     async def __aenter__(self) -> SimProcesses:
         self._nursery = await self._manager.__aenter__()

@@ -1,0 +1,306 @@
+"""What can be done next on a stage: calls of its users, arrivals, faults, and time going on.
+
+Each *rule* has a name, finds its possibilities on a stage, and does one of them. All that is drawn on the way comes from the source of
+choices, and 0 is always the plainest. A call that may not be made is made all the same, now and then: it must be refused, and change
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from attrs import define, field, frozen
+
+from troth.runtime.errors import LinkDown
+from troth.runtime.sim.faults import DOWN, UP, Direction
+from troth.runtime.wire.besides import LogBeside
+from troth.runtime.wire.challenge import CALL, MAGIC, NONCE_BYTES, PROOF_BYTES, ROLES, VERSION
+from troth.runtime.wire.codec import encode
+from troth.runtime.wire.kinds import PayloadKind, Pull
+from troth.spec import messages as m
+from troth.statemachines.trainer.ledger import LedgerState
+from troth.statemachines.trainer.states import TrainerSessionState
+from troth.testing.live.choices import Choices
+from troth.testing.live.lines import Line
+from troth.testing.live.seats import Seat
+from troth.testing.live.stage import Stage
+
+Option: TypeAlias = Any
+NOT_JOINED = (TrainerSessionState.NEW, TrainerSessionState.JOINING, TrainerSessionState.BINDING)
+LARGE_BYTES = 40_000
+"""A payload that does not ride in its message."""
+
+
+@define(eq=False)
+class Play:
+    """A stage with what has been done on it."""
+
+    stage: Stage
+    choices: Choices
+    faults_left: int
+    """How many faults may still happen."""
+    faults: list[str] = field(factory=list)
+    """Those that happened, by the names of their rules."""
+    ending: bool = False
+    """Nothing new is begun, and nothing goes wrong any more."""
+    made: int = 0
+    """Payloads that were made."""
+
+    @property
+    def open(self) -> bool:
+        """Whether the application is inside of its block."""
+        stage = self.stage
+        return stage.entered is not None and stage.entered.done and stage.entered.error is None and stage.left is None
+
+    def tree(self) -> tuple[Any, bool]:
+        """A payload, and whether it is large."""
+        self.made += 1
+        kind = self.choices.choose(8)
+        if kind == 7:
+            return {"w": np.full(LARGE_BYTES // 8, self.made, dtype=np.int64), "n": self.made}, True
+        if kind == 6:
+            return {"w": np.full(3, self.made, dtype=np.float32), "names": ["a", None, True]}, False
+        return {"n": self.made}, False
+
+
+@frozen
+class Rule:
+    """One thing that can be done. ``options`` finds where, ``act`` does it there, ``weight`` says how often it is chosen."""
+
+    name: str
+    options: Callable[[Play], Sequence[Option]]
+    act: Callable[[Play, Option], None]
+    weight: Callable[[Play, Sequence[Option]], int]
+    fault: bool = False
+
+
+HERE = (None,)
+NOWHERE: tuple[Any, ...] = ()
+
+
+# -- the network -------------------------------------------------------------------------------------------------------
+
+
+def waiting(play: Play, most: int = 1) -> list[tuple[Line, Direction]]:
+    """Where frames wait, at least so many."""
+    found = []
+    for line in play.stage.judge.lines:
+        pipes = line.sim.pipes
+        if len(pipes[UP].waiting) >= most:
+            found.append((line, UP))
+        if len(pipes[DOWN].waiting) >= most:
+            found.append((line, DOWN))
+    return found
+
+
+def lively(play: Play) -> list[tuple[Line, Direction]]:
+    """Connections that bytes still go over."""
+    return [(line, way) for line in play.stage.judge.lines if line.alive for way in (UP, DOWN)]
+
+
+def deliver(play: Play, option: Option) -> None:
+    """The frame that waits longest arrives."""
+    play.stage.let(*option)
+
+
+def overtake(play: Play, option: Option) -> None:
+    """A frame arrives before one that was written earlier."""
+    line, way = option
+    play.stage.let(line, way, 1 + play.choices.choose(len(line.sim.pipes[way].waiting) - 1))
+
+
+def copy(play: Play, option: Option) -> None:
+    """A frame arrives, and will arrive once more."""
+    play.stage.let(*option, stays=True)
+
+
+def lose(play: Play, option: Option) -> None:
+    """A frame never arrives."""
+    line, way = option
+    line.sim.pipes[way].lose(0)
+
+
+def cut(play: Play, option: Option) -> None:
+    """A connection breaks between two frames."""
+    option[0].sim.cut()
+
+
+def tear(play: Play, option: Option) -> None:
+    """It breaks in the middle of one."""
+    line, way = option
+    pipe = line.sim.pipes[way]
+    nbytes = 1 + play.choices.choose(len(pipe.waiting[0]) - 1) if len(pipe.waiting[0]) > 1 else 1
+    line.sim.cut_after(way, nbytes)
+    if pipe.waiting:
+        pipe.let()
+
+
+def end(play: Play, option: Option) -> None:
+    """One direction ends, as if its writer had gone there."""
+    line, way = option
+    line.sim.end_after(way, 0)
+
+
+def spoil(play: Play, option: Option) -> None:
+    """Bytes arrive that nobody wrote."""
+    line, way = option
+    line.harmed = True
+    size = 1 + play.choices.choose(40)
+    line.sim.pipes[way].insert(bytes(0xA5 ^ play.choices.choose(256) if at > 1 else 0xA5 for at in range(size + 12)))
+
+
+def refuse(play: Play, _option: Option) -> None:
+    """The next dials find nobody."""
+    play.stage.network.faults.refuse_dials(1 + play.choices.choose(3))
+
+
+async def _intrude(stage: Stage, endpoint: str, said: bytes) -> None:
+    try:
+        stream = await stage.network.dial(endpoint)
+        await stream.send_all(said)
+    except LinkDown:
+        return
+
+
+def intrude(play: Play, seat: Seat) -> None:
+    """Somebody dials who does not hold the token, claims to be a trainer's connection, and speaks at once."""
+    code = 1 + play.choices.choose(len(ROLES))
+    epoch = 1 if ROLES[code] == "data" else play.choices.choose(3)
+    call = CALL.pack(MAGIC, VERSION, code, seat.launch, epoch, bytes(NONCE_BYTES))
+    frame: m.Message | Pull = m.TaskAccepted(epoch=1, seq=1)
+    if ROLES[code] == "data":
+        frame = Pull(epoch=1, request=1, kind=PayloadKind.TASK, seq=1, receiver=0, offset=0)
+    said = call + bytes([1]) * PROOF_BYTES + encode(frame)
+    stage = play.stage
+    stage.background(_intrude, stage, seat.bootstrap.endpoint, said)
+
+
+# -- processes ---------------------------------------------------------------------------------------------------------
+
+
+def kill(play: Play, seat: Seat) -> None:
+    """A trainer is killed."""
+    play.stage.kill(seat)
+
+
+def orphan(play: Play, seat: Seat) -> None:
+    """A trainer is told that its owner is gone."""
+    play.stage.orphan(seat)
+
+
+def lose_guardian(play: Play, _option: Option) -> None:
+    """The guardian dies."""
+    stage = play.stage
+    stage.judge.orphaned = stage.judge.deaf = True
+    stage.background(stage.processes.lose_guardian)
+
+
+def fail_spawn(play: Play, _option: Option) -> None:
+    """The next process cannot be started."""
+    play.stage.judge.spawn_fails += 1
+    play.stage.processes.fail_spawns("no such file")
+
+
+def slow_spawn(play: Play, _option: Option) -> None:
+    """A start takes a while from now on."""
+    delay_s = (0.5, 7.0, 12.0, 400.0)[play.choices.choose(4)]
+    play.stage.processes.spawn_delay_s = play.stage.judge.spawn_delay_s = delay_s
+
+
+def stick(play: Play, seat: Seat) -> None:
+    """No signal ends a trainer any more, or it is over with that."""
+    if seat.process.stuck:
+        play.stage.processes.unstick(seat.launch.hex())
+    else:
+        seat.process.stuck = seat.stuck = True
+
+
+def leave_process(play: Play, seat: Seat) -> None:
+    """A trainer's program ends."""
+    play.stage.exit(seat, play.choices.choose(2))
+
+
+# -- the trainer's user ------------------------------------------------------------------------------------------------
+
+
+def state_of(seat: Seat) -> Any:
+    """Where its session is, by the model."""
+    return seat.side.parties["trainer"].core.state("session")
+
+
+def unsent(seat: Seat) -> bool:
+    """Whether its user holds a task, by the model, and has sent no result of it."""
+    core = seat.side.parties["trainer"].core
+    return seat.current > 0 and core.state("ledger", seat.current) is LedgerState.DELIVERED
+
+
+def init(play: Play, seat: Seat) -> None:
+    """It joins."""
+    play.stage.seat_call(seat, "init", seat.session.init)
+
+
+def receive(play: Play, seat: Seat) -> None:
+    """It waits for a task."""
+    play.stage.seat_call(seat, "receive", seat.session.receive)
+
+
+def send(play: Play, seat: Seat) -> None:
+    """It sends a result; one that it has sent before, or another one, where there was one."""
+    first = seat.first.get(seat.current)
+    if first is not None and play.choices.choose(2) == 0:
+        tree, large = first, isinstance(first.get("w"), np.ndarray) and first["w"].nbytes >= LARGE_BYTES
+    else:
+        tree, large = play.tree()
+    play.stage.seat_call(seat, "send", partial(seat.session.send, tree), tree=tree, large=large)
+
+
+def shutdown(play: Play, seat: Seat) -> None:
+    """It ends its session."""
+    play.stage.seat_call(seat, "shutdown", seat.session.shutdown)
+
+
+def log(play: Play, seat: Seat) -> None:
+    """It logs something."""
+    play.stage.log(seat, LogBeside("loss", 0.5, "SCALAR", {}))
+
+
+def give_up(play: Play, option: Option) -> None:
+    """A caller waits no more."""
+    option.give_up()
+
+
+# -- the application ---------------------------------------------------------------------------------------------------
+
+
+def enter(play: Play, _option: Option) -> None:
+    """It enters its block."""
+    play.stage.enter()
+
+
+def execute(play: Play, _option: Option) -> None:
+    """It has a task done."""
+    tree, large = play.tree()
+    play.stage.execute(tree, large=large)
+
+
+def abort(play: Play, _option: Option) -> None:
+    """It aborts."""
+    play.stage.call("abort", play.stage.backend.abort)
+
+
+def finalize(play: Play, _option: Option) -> None:
+    """It finalizes, inside of its block."""
+    play.stage.call("finalize", play.stage.backend.finalize)
+
+
+def leave(play: Play, _option: Option) -> None:
+    """It leaves its block, in order or by an exception."""
+    play.stage.leave(by_error=play.choices.choose(4) == 3)
+
+
+def pass_time(play: Play, _option: Option) -> None:
+    """Time goes on to when something is due."""
+    play.stage.stepper.pass_time()

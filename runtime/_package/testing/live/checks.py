@@ -1,0 +1,135 @@
+"""What must be seen at the ports once everything has settled: frames, calls that have returned, timers that have fired, processes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from troth.runtime.sim.faults import DOWN, UP
+from troth.runtime.wire.kinds import BY_CODE, HEARTBEAT, LOG, WhenFull
+from troth.spec.core import ProcessSignal
+from troth.statemachines.host.process import ProcessState
+from troth.testing.live.lines import Line, Way, kind_code
+from troth.testing.live.parties import Side, Wrong
+
+if TYPE_CHECKING:
+    from troth.testing.live.judging import Judge
+
+DRAIN_S = 1.0
+"""How long the host of a process that has ended still reads what it said."""
+BEST_EFFORT = (HEARTBEAT, LOG)
+"""Of several that wait to be written the newest counts, or none."""
+
+
+def check(judge: Judge, now: float) -> None:
+    """Everything that can be told by now. Raises ``Wrong``."""
+    wire(judge)
+    for side in judge.sides():
+        for shadow in side.parties.values():
+            shadow.check_due(now)
+        calls(side, now)
+    processes(judge, now)
+
+
+# -- the wire ----------------------------------------------------------------------------------------------------------
+
+
+def wire(judge: Judge) -> None:
+    """What was written is what had to be, on every connection."""
+    done = []
+    for line in judge.lines:
+        seat = judge.seats.get(line.sim.launch or b"")
+        if not line.shown and not line.authentic(UP) and not line.authentic(DOWN):
+            if line.ways[DOWN].fresh:
+                raise Wrong("authentic", f"connection {line.sim.number}: {line.ways[DOWN].fresh[0].name} was said to who did not show who it is")
+            line.ways[UP].fresh.clear()
+        elif line.sim.role == "control":
+            if seat is None or seat.gone:
+                line.ways[UP].fresh.clear()
+            else:
+                line.written(UP, BEST_EFFORT)
+            line.written(DOWN, BEST_EFFORT)
+            for way in (UP, DOWN):
+                _bounded(line, line.ways[way])
+            _taken(judge, line)
+        elif line.sim.role == "data":
+            trainer = None if seat is None or seat.gone else seat.side.parties.get("trainer")
+            judge.transfers.written(line, UP, trainer)
+            judge.transfers.written(line, DOWN, None if seat is None else judge.host.parties.get(seat.host))
+        line.steady = line.alive and line.authentic(UP) and line.authentic(DOWN)
+        if not line.alive and not any(way.pipe.waiting or way.arrived for way in line.ways.values()):
+            done.append(line)
+    for side in judge.sides():
+        for shadow in side.parties.values():
+            judge.transfers.settle(shadow)
+    used = {id(shadow.line) for side in judge.sides() for shadow in side.parties.values()}
+    for line in done:
+        if id(line) not in used:
+            judge.lines.remove(line)
+
+
+def _bounded(line: Line, way: Way) -> None:
+    """No more waits to be written than the kinds allow, or the connection is closed."""
+    if not way.blocked or not way.open:
+        return
+    waiting = Counter(kind_code(owed.message) for owed in way.owed)
+    for code, count in waiting.items():
+        kind = BY_CODE[code]
+        if kind.when_full is WhenFull.CLOSE and count > kind.outstanding + 1:  # one more may have been begun
+            raise Wrong("queues", f"connection {line.sim.number}: {count} {kind.name} wait to be written, and at most {kind.outstanding} may")
+
+
+def _taken(judge: Judge, line: Line) -> None:
+    """What was let through was taken by whoever has the connection; nobody keeps one that is over."""
+    for side in judge.sides():
+        for shadow in side.parties.values():
+            if shadow.line is not line:
+                continue
+            way = line.ways[DOWN if shadow.kind == "trainer" else UP]
+            if way.arrived and line.alive and not line.harmed and not shadow.closing and not judge.partial:
+                raise Wrong("wire", f"{shadow.name} has not taken {way.arrived[0].name} from connection {line.sim.number}")
+            if (way.pipe.ended or way.pipe.broken) and way.pipe.empty and not line.harmed:
+                raise Wrong("links", f"{shadow.name} goes on with connection {line.sim.number}, which is over")
+
+
+# -- calls -------------------------------------------------------------------------------------------------------------
+
+
+def calls(side: Side, now: float) -> None:
+    """Whoever must have returned has, with what had to come of it."""
+    left = []
+    for call in side.calls:
+        if call.done:
+            call.check()
+        elif call.late(now):
+            raise Wrong("calls", f"{side.name}: {call.kind}() was resolved with {call.outcome}, and has not returned")
+        else:
+            left.append(call)
+    side.calls[:] = left
+
+
+# -- processes ---------------------------------------------------------------------------------------------------------
+
+
+def processes(judge: Judge, now: float) -> None:
+    """What lives is what has to."""
+    living = {entry.launch_id for entry in judge.table()}
+    for seat in judge.seats.values():
+        lives = seat.launch.hex() in living
+        if lives == seat.gone and not (lives and seat.process.stuck):
+            raise Wrong("processes", f"the process of {seat.host} {'lives' if lives else 'is gone'}, and nothing made it so")
+        host = judge.host.parties.get(seat.host)
+        if host is not None and lives and host.core.state("process") is ProcessState.EXITED:
+            raise Wrong("processes", f"{seat.host} holds its process for gone, and it lives")
+        if host is not None and not lives and not seat.reported and now > seat.gone_s + DRAIN_S and not judge.deaf:
+            raise Wrong("processes", f"{seat.host} was not told that its process is gone")
+    for name, signal in judge.signalled:
+        seat = next((seat for seat in judge.seats.values() if seat.host == name), None)
+        if seat is None or seat.gone or seat.process.stuck:
+            continue
+        if signal is ProcessSignal.KILL or not seat.process.term.is_set():
+            raise Wrong("processes", f"the process of {name} was to be sent {signal.name}, and lives")
+    judge.signalled.clear()
+    for name, asked_s in judge.spawning.items():
+        if now > asked_s + judge.spawn_delay_s and all(seat.host != name for seat in judge.seats.values()):
+            raise Wrong("processes", f"{name} asked for a process, and there is none")

@@ -1,0 +1,154 @@
+"""A trio program that is run by hand, from code that does not wait: until nothing can run, then as far in time as one likes.
+
+Rule 1.  Time is virtual, and stands still while anything can run.
+Rule 2.  The order in which runnable tasks take their turns is asked for, so that a run is its choices and nothing else. Asked for the
+         order of nothing in particular, the tasks run newest first.
+Rule 3.  Nothing waits for the system. What comes over a descriptor is looked for when somebody says so.
+
+trio's loop is a generator that is resumed after each wait for I/O; that is what guest mode is made of, and what is used here without
+its thread. It is no public part of trio, so a test pins what of it is relied on.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Awaitable, Callable, MutableSequence
+from contextvars import Context, copy_context
+from typing import Any, Protocol
+
+import trio
+import trio.abc
+from attrs import define
+from trio._core import _run
+
+MIX = 6364136223846793005
+WIDTH = 2**64
+TURNS_LIMIT = 100_000
+"""Turns of the loop within one moment, before a run is said never to settle."""
+
+
+class Unsettled(AssertionError):
+    """Something runs and runs, and time cannot go on."""
+
+
+@define(eq=False)
+class VirtualClock(trio.abc.Clock):
+    """Time, as whoever steps says it is. In seconds, from 0."""
+
+    now: float = 0.0
+
+    def start_clock(self) -> None:
+        """See ``trio.abc.Clock``."""
+
+    def current_time(self) -> float:
+        """See ``trio.abc.Clock``."""
+        return self.now
+
+    def deadline_to_sleep_time(self, deadline: float) -> float:
+        """See ``trio.abc.Clock``."""
+        return deadline - self.now
+
+
+class Schedule(Protocol):
+    """Whose turn it is."""
+
+    def shuffle(self, batch: MutableSequence[Any]) -> None:
+        """Bring tasks that can run into an order; the last one is first."""
+        ...
+
+    def random(self) -> float:
+        """What trio asks instead where it does not shuffle."""
+        ...
+
+
+@define(eq=False)
+class Shuffled:
+    """An order for each moment from one number: 0 leaves it as it is, any other number mixes it."""
+
+    state: int = 0
+
+    def shuffle(self, batch: MutableSequence[Any]) -> None:
+        """See ``Schedule``."""
+        if self.state == 0:
+            return
+        for last in range(len(batch) - 1, 0, -1):
+            self.state = (self.state * MIX + 1442695040888963407) % WIDTH
+            other = (self.state >> 33) % (last + 1)
+            batch[last], batch[other] = batch[other], batch[last]
+
+    def random(self) -> float:
+        """See ``Schedule``."""
+        return 0.0
+
+
+class Stepper:
+    """Runs ``main`` by hand. Only one can run in a thread at a time, and none beside another trio program."""
+
+    def __init__(self, main: Callable[[], Awaitable[object]], schedule: Schedule, context: Context | None = None) -> None:
+        """``context`` is what its tasks are started in."""
+        self.schedule = schedule
+        self.clock = VirtualClock()
+        self.over = False
+        self.context = copy_context() if context is None else context
+        self._runner = self.context.run(_run.setup_runner, self.clock, (), False, True)
+        self._loop = _run.unrolled_run(self._runner, main, (), host_uses_signal_set_wakeup_fd=True)
+        self._resume: Callable[[Any], float] = self._loop.send
+        self._resume(None)
+        self.settle()
+
+    @property
+    def next_s(self) -> float:
+        """When something is due next."""
+        return self._runner.deadlines.next_deadline()
+
+    def settle(self, *, look: bool = False) -> None:
+        """Run until nothing can run at this time. ``look`` for what has come over descriptors first."""
+        runner, resume, deadlines, now = self._runner, self._resume, self._runner.deadlines, self.clock.now
+        held = _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING
+        _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING = self.schedule, True  # type: ignore[assignment]
+        turns = 0
+        try:
+            if look:
+                resume(runner.io_manager.get_events(0))
+            while runner.runq or deadlines.next_deadline() <= now:
+                resume(())
+                turns += 1
+                if turns > TURNS_LIMIT:
+                    raise Unsettled(f"{turns} turns at {now} s, and it goes on")
+        except StopIteration:
+            self.over = True
+        finally:
+            _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING = held
+
+    def start(self, function: Callable[..., Awaitable[object]], *arguments: object, nursery: trio.Nursery) -> None:
+        """Start a task there; it runs when it settles."""
+        self.context.run(nursery.start_soon, function, *arguments)
+
+    def pass_time(self, until: float | None = None) -> bool:
+        """Go on to when something is due, at most until then, and settle. False if nothing is due at all."""
+        due = min(self.next_s, math.inf if until is None else until)
+        if due == math.inf:
+            return False
+        self.clock.now = max(due, self.clock.now)
+        self.settle()
+        return True
+
+    def finish(self, limit_s: float = math.inf) -> bool:
+        """Let time pass until the program is over, or ``limit_s`` is reached. Whether it is over; what it raised is raised."""
+        self.settle()
+        while not self.over and self.next_s <= limit_s and self.pass_time():
+            pass
+        if not self.over:
+            self.settle(look=True)  # trio wakes itself through a socket when its last task is done
+        if self.over and self._runner.main_task_outcome is not None:
+            self._runner.main_task_outcome.unwrap()
+        return self.over
+
+    def drop(self) -> None:
+        """Stop where it is, in the middle of whatever it does. Nothing is cleaned up: for a run that has failed already."""
+        if not self.over:
+            self.over = True
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # trio says that its loop was left, which is what this is for
+                self._loop.close()

@@ -1,0 +1,105 @@
+"""Random walks over the live runtime: whole sessions, each drawn from its own seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import define, field, frozen
+
+from troth.spec.limits import Limits
+from troth.testing.live.actions import Play
+from troth.testing.live.choices import Choices
+from troth.testing.live.parties import Wrong
+from troth.testing.live.rules import RULES, Rule
+from troth.testing.live.stage import LIFE_S, Setup, Stage
+
+STEPS = 60
+"""Steps after which a session is brought to its end, if it did not end by itself."""
+ENDING_STEPS = 2_000
+"""Steps that the end may take, before it is said to hang."""
+SHUFFLES = 1 << 16
+SMALL = Limits(ledger_limit=2, acceptance_limit=2, task_attempts=2, result_attempts=2, pull_attempts=2, retained_limit=2)
+ALL_LIMITS = (Limits(), SMALL, Limits(ledger_limit=1, acceptance_limit=1, task_attempts=1, result_attempts=1, pull_attempts=1, retained_limit=1))
+
+
+def drawn_setup(choices: Choices) -> Setup:
+    """How a stage is set: mostly plainly."""
+    plain = choices.choose(3)
+    if plain == 0:
+        return Setup(bytes_seed=choices.choose(1 << 30))
+    return Setup(
+        persistent=choices.choose(3) < 2,
+        fail_unresponsive=choices.choose(3) == 2,
+        limits=ALL_LIMITS[choices.choose(3)],
+        capacity=(1 << 16, 1 << 16, 1 << 16, 400, 64)[choices.choose(5)],
+        most_at_once=(1 << 62, 1 << 62, 1 << 62, 1 << 62, 7)[choices.choose(5)],
+        takes_term=choices.choose(4) == 3,
+        bytes_seed=choices.choose(1 << 30),
+    )
+
+
+@define(eq=False)
+class Walk:
+    """One session."""
+
+    choices: Choices
+    play: Play = field(init=False)
+    stage: Stage = field(init=False)
+    steps: int = field(default=0, init=False)
+    told: list[str] = field(factory=list, init=False)
+    """What was done, step by step."""
+
+    def __attrs_post_init__(self) -> None:
+        self.stage = Stage(drawn_setup(self.choices))
+        self.play = Play(self.stage, self.choices, self.choices.choose(7))
+
+    def run(self, until: Callable[[], bool] = lambda: False, most: int = STEPS) -> bool:
+        """To its end. False if ``until`` broke it off. Raises ``Wrong``."""
+        stage, play = self.stage, self.play
+        while not stage.over or stage.living:
+            if self.steps >= most and not play.ending:
+                self._end()
+                continue
+            if self.steps >= most + ENDING_STEPS or stage.stepper.clock.now > LIFE_S:
+                raise Wrong("hang", f"it has not ended after {self.steps} steps and {stage.stepper.clock.now} s")
+            self.step()
+            if until():
+                stage.drop()
+                return False
+        stage.close()
+        return True
+
+    def _end(self) -> None:
+        """From now on nothing new is begun, but the way out."""
+        play = self.play
+        if play.open:
+            play.stage.leave(by_error=False)
+            self.told.append("leave")
+            self.stage.settle()
+        play.ending = True
+
+    def step(self) -> None:
+        """One rule, settled. Raises ``Wrong``."""
+        rule, options = self._drawn()
+        option = options[self.choices.choose(len(options)) if len(options) > 1 else 0]
+        self.stage.schedule.state = self.choices.choose(SHUFFLES)
+        self.steps += 1
+        self.told.append(rule.name)
+        if rule.fault:
+            self.play.faults_left -= 1
+            self.play.faults.append(rule.name)
+        rule.act(self.play, option)
+        self.stage.settle(look=rule.name == "orphan")
+
+    def _drawn(self) -> tuple[Rule, tuple[object, ...]]:
+        play = self.play
+        found, total = [], 0
+        for rule in RULES:
+            options = rule.options(play)
+            if options:
+                total += rule.weight(play, options)
+                found.append((total, rule, options))
+        if not found:
+            raise Wrong("hang", "nothing can be done, and it has not ended")
+        at = self.choices.choose(total)
+        return next((rule, tuple(options)) for bound, rule, options in found if at < bound)

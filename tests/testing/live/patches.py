@@ -1,0 +1,175 @@
+"""Faults that are put into the runtime, and defects of the reference that are brought back: each must be found.
+
+The defects have the numbers of the conformance page, and concern what lives on the simulated ports.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import trio
+
+from troth.runtime import trainer as trainers
+from troth.runtime.driver import Driver
+from troth.runtime.errors import JoinFailed, Misuse, SessionError
+from troth.runtime.timers import Timers
+from troth.runtime.trainer import TrainerSession
+from troth.runtime.wire import accepting
+from troth.runtime.wire.challenge import ACCEPTOR_BYTES, CALL, CONFIRMED, DIALLER_BYTES, ROLES, Authenticated
+from troth.runtime.wire.connection import Connection
+from troth.spec.core import Send
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+# -- the driver --------------------------------------------------------------------------------------------------------
+
+
+def drop_an_effect(patch: pytest.MonkeyPatch) -> None:
+    """Every twentieth effect is not performed."""
+    perform = Driver._perform
+    count = 0
+
+    def forgetful(driver: Driver, *arguments: Any) -> None:
+        nonlocal count
+        count += 1
+        if count % 20:
+            perform(driver, *arguments)
+
+    patch.setattr(Driver, "_perform", forgetful)
+
+
+def reorder_two_effects(patch: pytest.MonkeyPatch) -> None:
+    """The last two effects of a step change places."""
+    handle = Driver._handle
+
+    def crossed(driver: Driver, party: str, event: Any) -> Any:
+        hosted = driver._parties.get(party)
+        if hosted is None:
+            return None
+        perform, effects = hosted.performer.perform, deque[Any]()
+
+        class Crossed:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(hosted_performer, name)
+
+            def perform(self, effect: Any) -> bool:
+                effects.append(effect)
+                return True
+
+            def stepped(self) -> None:
+                if len(effects) > 1:
+                    effects[-1], effects[-2] = effects[-2], effects[-1]
+                for effect in effects:
+                    perform(effect)
+                hosted_performer.stepped()
+
+        hosted_performer = hosted.performer
+        hosted.performer = Crossed()
+        try:
+            return handle(driver, party, event)
+        finally:
+            hosted.performer = hosted_performer
+
+    patch.setattr(Driver, "_handle", crossed)
+
+
+def fire_a_cancelled_timer(patch: pytest.MonkeyPatch) -> None:
+    """A timer that was cancelled fires all the same."""
+    patch.setattr(Timers, "cancel", lambda timers, party, timer, key: None)
+
+
+# -- the reference -----------------------------------------------------------------------------------------------------
+
+
+def let_anybody_in(patch: pytest.MonkeyPatch) -> None:
+    """D19: what somebody claims to be is believed."""
+
+    async def check(stream: Any, *, find: Any, **_: Any) -> Authenticated:
+        call = bytearray(DIALLER_BYTES)
+        view, got = memoryview(call), 0
+        while got < CALL.size:
+            got += await stream.receive_into(view[got : CALL.size])
+        _, _, code, launch, epoch, _ = CALL.unpack(bytes(call[: CALL.size]))
+        token = find(launch, ROLES[code], epoch)
+        if token is None:
+            stream.close()
+            raise accepting.ChallengeFailed("there is no such launch")
+        nonce = bytes(32)
+        await stream.send_all(nonce + token.proof(b"host" + bytes(call[: CALL.size]) + nonce))
+        while got < DIALLER_BYTES:
+            got += await stream.receive_into(view[got:])
+        await stream.send_all(CONFIRMED)
+        return Authenticated(stream, ROLES[code], launch, epoch, bytes(call[-64:-32]) + nonce)
+
+    assert ACCEPTOR_BYTES == 65
+    patch.setattr(accepting, "check", check)
+
+
+def remember_a_failed_init(patch: pytest.MonkeyPatch) -> None:
+    """D21: an init() that has failed is not tried again."""
+    init = TrainerSession.init
+    failed: dict[int, JoinFailed] = {}
+
+    async def once(session: TrainerSession, **options: Any) -> bool:
+        if id(session) in failed:
+            raise failed[id(session)]
+        try:
+            return await init(session, **options)
+        except JoinFailed as error:
+            failed[id(session)] = error
+            raise
+
+    patch.setattr(TrainerSession, "init", once)
+
+
+def serve_the_cached_task(patch: pytest.MonkeyPatch) -> None:
+    """D26: what was received last is given out again, though a new task has come."""
+    receive = TrainerSession.receive
+
+    async def cached(session: TrainerSession) -> Any:
+        return session.current if session.current is not None else await receive(session)
+
+    patch.setattr(TrainerSession, "receive", cached)
+
+
+def keep_the_cached_payload(patch: pytest.MonkeyPatch) -> None:
+    """D27: the task is the new one, the model is the one that was kept."""
+    take = TrainerSession._take
+
+    def stale(session: TrainerSession, number: int) -> Any:
+        before = session.current
+        found = take(session, number)
+        if found is not None and before is not None and found is not before:
+            found = session.current = trainers.Task(found.seq, found.task_id, found.name, before.payload)
+        return found
+
+    patch.setattr(TrainerSession, "_take", stale)
+
+
+def return_silently(patch: pytest.MonkeyPatch) -> None:
+    """D28: send() on a session that is over returns as if it had sent."""
+    send = TrainerSession.send
+
+    async def silent(session: TrainerSession, tree: Any) -> None:
+        if session.over:
+            await trio.lowlevel.checkpoint()
+            return
+        await send(session, tree)
+
+    patch.setattr(TrainerSession, "send", silent)
+
+
+def queue_without_bound(patch: pytest.MonkeyPatch) -> None:
+    """D31: whatever is said waits to be written, however much that is."""
+
+    def queued(connection: Connection, frame: bytes, code: int) -> bool:
+        connection._put(frame, code)
+        return True
+
+    patch.setattr(Connection, "_queued", queued)
+
+
+__all__ = ["Misuse", "Send", "SessionError"]
