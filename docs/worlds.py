@@ -117,14 +117,16 @@ def _properties(claimed: Mapping[str, Sequence[str]]) -> str:
     for id_, found in PROPERTIES.items():
         worlds = [f"`{name}`" for name, ids in claimed.items() if any(one.split()[0] == id_ for one in ids)]
         where = ", ".join(worlds) if worlds else ", ".join(way.value for way in found.by)
-        rows.append((id_, found.statement, found.why, found.source, where))
+        rows.append((id_, found.role.value, found.statement, found.why, found.source, where))
     checked = sum(any(one.split()[0] == id_ for ids in claimed.values() for one in ids) for id_ in PROPERTIES)
     said = (
         f"{checked} of {len(PROPERTIES)} are checked in worlds. Those that are not are about bytes, files and processes, which no core "
         "sees (*simulation*), about a configuration (*limits*), or about the engine that runs every core (*walks*). A plain number in the "
-        "source is a statement of the reference's digest, I a field report, D a defect, R a race."
+        "source is a statement of the reference's digest, I a field report, D a defect, R a race.\n\n"
+        "A *promise* is what a user, or a peer, may rely on. *Conformance* tells the tables a second time, by hand, and compares every "
+        "step with it: that finds slips, but promises nothing, so mutants are judged by promises first (decision 0017)."
     )
-    return f"{said}\n\n{_table(('id', 'what is promised', 'why', 'source', 'checked in'), rows)}"
+    return f"{said}\n\n{_table(('id', 'role', 'what is said', 'why', 'source', 'checked in'), rows)}"
 
 
 def _left_out() -> str:

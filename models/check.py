@@ -134,7 +134,8 @@ def check(
     for claim in live:
         if claim.id not in results:
             results[claim.id] = PropertyResult(claim, Verdict.UNKNOWN, reason=_unfinished(found) or "liveness was not checked")
-    ask_again(system)
+    if system.doubts:
+        ask_again(system)
     ordered = tuple(_vacuity(results[p.id], found) for p in claims)
     return CheckResult(
         world=world.name,

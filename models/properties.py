@@ -8,6 +8,7 @@ from attrs import field, frozen
 
 from troth.models.expressions import Expr
 from troth.models.system import ActionKind
+from troth.spec.properties import PROPERTIES, Role
 
 
 class PropertyKind(Enum):
@@ -54,6 +55,14 @@ class Property:
     fair: tuple[Fairness, ...] = field(default=())
     declared: str = ""
     """Where: ``file:line``."""
+
+    @property
+    def role(self) -> Role:
+        """What it means that it is broken. A claim of a numbered property has that one's role; any other claim is a promise."""
+        if self.kind is PropertyKind.SOMETIMES:
+            return Role.REACH
+        numbered = PROPERTIES.get(self.id.partition(" ")[0])
+        return numbered.role if numbered is not None and numbered.statement == self.statement else Role.PROMISE
 
     def not_a_bool(self, value: object) -> str:
         """What to say of a value that is neither true nor false."""

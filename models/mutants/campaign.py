@@ -1,8 +1,12 @@
 """Every mutant of the parties of some worlds, judged: killed, equivalent, survived, or unknown.
 
 A mutant is *killed* in a world in which a property is violated; the search stops there, and the smallest world that can tell the
-mutant from the original is asked first. It is *equivalent* if in every world that holds its machine the labelled reachable graph is the
-original's: computed, never assumed. A mutant that was not decided within its limit is *unknown*, which is not killed.
+mutant from the original is asked first. Promises are asked before anything else, in every world that is searched; then what the worlds
+must reach; and conformance, which tells the tables a second time and so minds every change that can be seen at all, is asked last.
+``Judged.role`` says which it was.
+
+A mutant is *equivalent* if in every world that holds its machine the labelled reachable graph is the original's: computed, never
+assumed. A mutant that was not decided within its limit is *unknown*, which is not killed.
 
 Most equivalent mutants never need a search. If every call that the original's exploration made answers as before, then, step by step
 from the initial state, the same calls are all that the mutant's exploration makes, and the graph is the same. Where a call answers
@@ -13,21 +17,21 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from troth.models.check import CheckResult, Verdict, check
 from troth.models.errors import ComponentFailed, NotCanonical, NotDeterministic, TooWide, WorldError
 from troth.models.exploration import Limits
+from troth.models.mutants.alike import differs, same_graph
 from troth.models.mutants.derived import Derived, Known, declared, derived, known
 from troth.models.mutants.machines import Mutant, mutants
 from troth.models.mutants.patches import registered
-from troth.models.system import TRUNCATED, Branch, State, System
 from troth.models.world import World
 from troth.spec import Party
+from troth.spec.properties import Role
 
 CORE = "core"
 """The property that a mutant violates whose core cannot go on: it leaves a timer behind, outgrows a family, signals without end."""
@@ -36,6 +40,9 @@ SPARE = 4
 """How many times the original's states a mutant may have, by default, before it is given up as unknown."""
 SPARE_STATES = 20_000
 """And how many more."""
+PATIENCE = 50_000
+"""States, counted in originals, in which promises are looked for in vain before a mutant is put to what is asked after them. Worlds
+beyond are searched for mutants that nothing minds before."""
 
 
 class Fate(Enum):
@@ -59,7 +66,11 @@ class Judged:
     depth: int | None = None
     reason: str = ""
     worlds: int = 0
-    """Worlds that hold its machine and were asked."""
+    """Worlds that hold its machine."""
+    role: Role | None = None
+    """What sort of property killed it."""
+    asked: int = 0
+    """How many of the worlds were searched for a violated promise, or were found to be the original's."""
 
 
 @frozen(eq=False)
@@ -70,12 +81,19 @@ class Prepared:
     result: CheckResult
     parties: Mapping[int, Known]
 
+    def holds(self, mutant: Mutant) -> bool:
+        """Whether the mutant's party is in it."""
+        return any(one.party.name == mutant.party for one in self.parties.values())
+
 
 def prepared(world: World, result: CheckResult) -> Prepared:
     """``world`` with its own result. Raises ``WorldError`` if it does not hold: nothing can be said against such a world."""
     if result.verdict is not Verdict.HOLDS:
         why = f" ({result.reason})" if result.reason else ""
         raise WorldError(f"world {world.name} is {result.verdict.value}{why}; mutants are judged in worlds that hold")
+    if result.exploration.processes > 1:
+        what = "was searched by several processes, and what they asked stayed with them"
+        raise WorldError(f"world {world.name} {what}; use Limits(workers=1)")
     return Prepared(world, result, known(world))
 
 
@@ -100,137 +118,185 @@ def mutated(world: World, mutant: Mutant) -> World:
 # -- one mutant --------------------------------------------------------------------------------------------------------
 
 
-def judged(mutant: Mutant, worlds: Sequence[Prepared], limits: Limits | None = None) -> Judged:
+@define
+class Case:
+    """What is known of a mutant that is not judged yet: what each world said. It is sent between processes, so no world is in it."""
+
+    found: dict[int, Judged] = field(factory=dict)
+    """By the world's place: what came of looking for promises there."""
+    spent: int = 0
+    """States of the worlds that were searched in vain."""
+    tried: set[int] = field(factory=set)
+    """Worlds in which what comes after promises was asked."""
+
+
+def judged(mutant: Mutant, worlds: Sequence[Prepared], limits: Limits | None = None, patience: int | None = None) -> Judged:
     """The fate of one mutant in these worlds, smallest first. ``limits.max_states`` bounds each search."""
-    holding = [p for p in worlds if any(k.party.name == mutant.party for k in p.parties.values())]
-    found = [Fate.EQUIVALENT]
-    reasons: list[str] = []
-    for one in sorted(holding, key=lambda p: p.result.states):
-        answer = _in_world(mutant, one, limits or Limits())
-        if answer.fate is Fate.KILLED:
-            return evolve(answer, worlds=len(holding))
-        found.append(answer.fate)
-        if answer.reason:
-            reasons.append(f"{one.world.name}: {answer.reason}")
+    found = advanced(mutant, Case(), worlds, limits or Limits(), PATIENCE if patience is None else patience, last=True)
+    if not isinstance(found, Judged):
+        raise AssertionError(f"{mutant.name} was judged in every world, and is not decided")
+    return found
+
+
+def advanced(mutant: Mutant, case: Case, worlds: Sequence[Prepared], limits: Limits, patience: int, *, last: bool) -> Judged | Case:
+    """Go on judging a mutant in worlds that it was not asked in yet; where these are not the ``last``, it may stay undecided."""
+    holding = sorted((place for place, one in enumerate(worlds) if one.holds(mutant)), key=lambda place: worlds[place].result.states)
+    for place in holding:
+        one = worlds[place]
+        if place in case.found:
+            continue
+        if case.spent + one.result.states > patience and (killed := _second(mutant, case, worlds, limits)):
+            return _counted(killed, case, len(holding))
+        answer = _in_world(mutant, one, limits, (Role.PROMISE, Role.REACH))
+        case.found[place] = answer
+        if answer.role is Role.PROMISE:
+            return _counted(answer, case, len(holding))
+        case.spent += one.result.states if answer.fate is not Fate.EQUIVALENT else 0
+    if not last:
+        return case
+    return _counted(_second(mutant, case, worlds, limits) or _undecided(mutant, case, worlds), case, len(holding))
+
+
+def _second(mutant: Mutant, case: Case, worlds: Sequence[Prepared], limits: Limits) -> Judged | None:
+    """What minds the mutant although no promise does, in the worlds that were searched."""
+    reached = next((answer for answer in case.found.values() if answer.role is Role.REACH), None)
+    if reached is not None:
+        return reached
+    for place, answer in case.found.items():
+        if place in case.tried or answer.fate is Fate.EQUIVALENT:
+            continue
+        case.tried.add(place)
+        if any(claim.role is Role.CONFORMANCE for claim in worlds[place].world.properties):
+            found = _in_world(mutant, worlds[place], limits, (Role.CONFORMANCE,))
+            if found.fate is Fate.KILLED:
+                return found
+    return None
+
+
+def _undecided(mutant: Mutant, case: Case, worlds: Sequence[Prepared]) -> Judged:
     for fate in (Fate.UNKNOWN, Fate.SURVIVED):
-        if fate in found:
-            return Judged(mutant.name, mutant.what, fate, reason="; ".join(reasons), worlds=len(holding))
-    return Judged(mutant.name, mutant.what, Fate.EQUIVALENT, worlds=len(holding))
+        of = {place: answer for place, answer in case.found.items() if answer.fate is fate}
+        if of:
+            reason = "; ".join(f"{worlds[place].world.name}: {answer.reason}" for place, answer in of.items() if answer.reason)
+            return Judged(mutant.name, mutant.what, fate, reason=reason)
+    return Judged(mutant.name, mutant.what, Fate.EQUIVALENT)
 
 
-def _in_world(mutant: Mutant, prepared_: Prepared, limits: Limits) -> Judged:
+def _counted(answer: Judged, case: Case, worlds: int) -> Judged:
+    return evolve(answer, worlds=worlds, asked=len(case.found))
+
+
+def _in_world(mutant: Mutant, of: Prepared, limits: Limits, roles: tuple[Role, ...]) -> Judged:
+    """What claims of these roles say of the mutant in one world."""
+    claims = [claim.id for claim in of.world.properties if claim.role in roles]
     try:
-        made = derived(prepared_.world, prepared_.parties, mutant)
-        if not _differs(prepared_, made):
+        made = derived(of.world, of.parties, mutant)
+        if not differs(of.world.system(), of.parties, made):
             return Judged(mutant.name, mutant.what, Fate.EQUIVALENT)
-        most = limits.max_states or SPARE * prepared_.result.states + SPARE_STATES
-        result = check(made.world, limits=evolve(limits, max_states=most, stop_at_violation=True, workers=1))
+        most = limits.max_states or SPARE * of.result.states + SPARE_STATES
+        result = check(made.world, properties=claims, limits=evolve(limits, max_states=most, stop_at_violation=True, workers=1))
     except ComponentFailed as error:
         reason = str(error.__cause__ or error)
-        return Judged(mutant.name, mutant.what, Fate.KILLED, CORE, prepared_.world.name, None, reason)
+        return Judged(mutant.name, mutant.what, Fate.KILLED, CORE, of.world.name, None, reason, role=Role.PROMISE)
     except (WorldError, NotDeterministic, NotCanonical, TooWide) as error:
         return Judged(mutant.name, mutant.what, Fate.UNKNOWN, reason=f"{type(error).__name__}: {error}")
-    return _from_result(mutant, prepared_, made, result)
+    return _from_result(mutant, of, made, result)
 
 
 def _from_result(mutant: Mutant, of: Prepared, made: Derived, result: CheckResult) -> Judged:
     if result.verdict is Verdict.VIOLATED:
         first = min(
             (p for p in result.properties if p.verdict is Verdict.VIOLATED),
-            key=lambda p: (len(p.trace.steps) if p.trace else result.depth, p.property.id),
+            key=lambda p: (p.property.role is Role.REACH, len(p.trace.steps) if p.trace else result.depth, p.property.id),
         )
         depth = len(first.trace.steps) if first.trace else result.depth
-        return Judged(mutant.name, mutant.what, Fate.KILLED, first.property.id, of.world.name, depth)
+        name, role = first.property.id, first.property.role
+        return Judged(mutant.name, mutant.what, Fate.KILLED, name, of.world.name, depth, role=role)
     if result.verdict is not Verdict.HOLDS:
         return Judged(mutant.name, mutant.what, Fate.UNKNOWN, reason=result.reason or result.verdict.value)
     same = (result.states, result.edges, result.depth) == (of.result.states, of.result.edges, of.result.depth)
-    if same and _same_graph(of.world.system(), made.world.system()):
+    if same and same_graph(of.world.system(), made.world.system()):
         return Judged(mutant.name, mutant.what, Fate.EQUIVALENT)
     return Judged(mutant.name, mutant.what, Fate.SURVIVED)
 
 
-# -- equivalence -------------------------------------------------------------------------------------------------------
-
-
-def _differs(of: Prepared, made: Derived) -> bool:
-    """Whether any call that the original made answers differently; rows and guards aside, which are not part of the graph."""
-    base, system = of.world.system(), made.world.system()
-    for index, again in made.affected.items():
-        table, calls = system.components[index], of.parties[index].calls
-        if table.states[0] != base.components[index].states[0]:
-            return True
-        for local, item in calls if again is None else again:
-            try:
-                answer = system.call(index, local, item)
-            except ComponentFailed:
-                return True  # whether a mutant's own search gets here is for the search to say
-            if [_outcome(b) for b in answer] != [_outcome(b) for b in calls[local, item]]:
-                return True
-    return False
-
-
-def _outcome(branch: Branch) -> tuple[object, ...]:
-    return branch.target, branch.emits, branch.variant, branch.truncated
-
-
-def _same_graph(base: System, other: System) -> bool:
-    """Both graphs side by side, from the initial state, until an edge differs. The two systems number everything alike."""
-    if any(b.states[0] != o.states[0] for b, o in zip(base.components, other.components, strict=True)):
-        return False
-    seen = {base.initial}
-    level = [base.initial]
-    while level:
-        after: list[State] = []
-        for state in level:
-            edges = _labelled(base, state)
-            if edges != _labelled(other, state):
-                return False
-            for target, _ in edges:
-                if target not in seen:
-                    seen.add(target)
-                    after.append(target)
-        level = after
-    return True
-
-
-def _labelled(system: System, state: State) -> Counter[tuple[State, object]]:
-    edges = system.successors(state, labelled=True)
-    return Counter((target, None if symbol == TRUNCATED else system.label_of(symbol)) for target, symbol in edges)
-
-
 # -- all of them -------------------------------------------------------------------------------------------------------
 
-_work: tuple[Sequence[Mutant], Sequence[Prepared], Limits] | None = None
-"""What the forked workers of ``campaign`` see: the worlds are explored before the fork, and nothing has to be sent."""
+Reporter = Callable[[int, int, Judged], None]
+"""Called after each mutant that was judged: how many there are by now, of how many, and this one."""
+
+
+@frozen(eq=False)
+class Work:
+    """What the forked workers of ``advance`` see: the worlds are explored before the fork, and nothing has to be sent."""
+
+    mutants: Sequence[Mutant]
+    cases: Sequence[Case]
+    worlds: Sequence[Prepared]
+    limits: Limits
+    patience: int
+    last: bool
+
+    def one(self, place: int) -> Judged | Case:
+        """The next step of one of them."""
+        case = self.cases[place]
+        return advanced(self.mutants[place], case, self.worlds, self.limits, self.patience, last=self.last)
+
+
+_work: Work | None = None
 
 
 def campaign(
     all_of: Sequence[Mutant],
     worlds: Sequence[Prepared],
     limits: Limits | None = None,
-    report: Callable[[int, int, Judged], None] | None = None,
+    report: Reporter | None = None,
+    patience: int | None = None,
 ) -> list[Judged]:
     """Judge every mutant, ``limits.processes`` at a time. The answer and its order depend on neither the number nor the timing."""
+    return in_stages(all_of, [lambda: worlds], limits, report, patience)
+
+
+def in_stages(
+    all_of: Sequence[Mutant],
+    stages: Sequence[Callable[[], Sequence[Prepared]]],
+    limits: Limits | None = None,
+    report: Reporter | None = None,
+    patience: int | None = None,
+) -> list[Judged]:
+    """The same, where worlds are explored only when they are needed: a stage gives further worlds, larger than those before."""
     limits = limits or Limits()
-    found: list[Judged] = []
-    for answer in _answers(all_of, worlds, limits):
-        found.append(answer)
-        if report is not None:
-            report(len(found), len(all_of), answer)
-    return found
+    done: dict[str, Judged] = {}
+    cases = {mutant.name: Case() for mutant in all_of}
+    worlds: list[Prepared] = []
+    for place, stage in enumerate(stages):
+        open_ = [mutant for mutant in all_of if mutant.name not in done]
+        if not open_:
+            break
+        worlds += stage()
+        last = place == len(stages) - 1
+        work = Work(open_, [cases[mutant.name] for mutant in open_], worlds, limits, PATIENCE if patience is None else patience, last)
+        for mutant, answer in zip(open_, _answers(work), strict=True):
+            if isinstance(answer, Case):
+                cases[mutant.name] = answer
+                continue
+            done[mutant.name] = answer
+            if report is not None:
+                report(len(done), len(all_of), answer)
+    return [done[mutant.name] for mutant in all_of]
 
 
-def _answers(all_of: Sequence[Mutant], worlds: Sequence[Prepared], limits: Limits) -> Iterator[Judged]:
+def _answers(work: Work) -> Iterator[Judged | Case]:
     global _work  # noqa: PLW0603 - inherited by the fork
-    processes = min(limits.processes, len(all_of)) if can_fork() else 1
+    places = range(len(work.mutants))
+    processes = min(work.limits.processes, len(places)) if can_fork() else 1
     if processes < 2:
-        for mutant in all_of:
-            yield judged(mutant, worlds, limits)
+        yield from map(work.one, places)
         return
-    _work = all_of, worlds, limits
+    _work = work
     try:
         with multiprocessing.get_context("fork").Pool(processes, _start) as pool:
-            yield from pool.imap(_one, range(len(all_of)))
+            yield from pool.imap(_one, places)
     finally:
         _work = None
 
@@ -244,8 +310,7 @@ def _start() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle; it ends its workers
 
 
-def _one(place: int) -> Judged:
+def _one(place: int) -> Judged | Case:
     if _work is None:
         raise AssertionError("a worker without work")
-    all_of, worlds, limits = _work
-    return judged(all_of[place], worlds, limits)
+    return _work.one(place)

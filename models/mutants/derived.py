@@ -98,6 +98,7 @@ def derived(world: World, of: Mapping[int, Known], mutant: Mutant) -> Derived:
     """``world`` with ``mutant`` in every party it is a mutant of. Numbers of states, items and labels mean the same in both."""
     base = world.system()
     system = copy.copy(base)
+    system.doubts = False
     calls: dict[int, tuple[Call, ...] | None] = {}
     tables = list(base.components)
     for index, one in of.items():

@@ -75,6 +75,7 @@ def property_data(result: PropertyResult) -> dict[str, Any]:
         "id": result.property.id,
         "statement": result.property.statement,
         "kind": result.property.kind.value,
+        "role": result.property.role.value,
         "verdict": result.verdict.value,
     }
     if result.reason:

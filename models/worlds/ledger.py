@@ -49,7 +49,7 @@ def callers(_bounds: Bounds) -> World:
 @blueprint("ledger/results")
 def results(_bounds: Bounds) -> World:
     """A trainer with one result, two attempts to publish it, and two receivers that come, stall, give up or hold it."""
-    only = ("P12", "P13", "P32", "P33", "P35", "P42", "P47", "P57", "P73", "P77", "P81", "P84", "P86", "P88", "P89", "P90")
+    only = ("P12", "P13", "P32", "P33", "P35", "P42", "P47", "P57", "P73", "P77", "P81", "P84", "P86", "P88", "P89", "P90", "P101", "P103")
     has = Memory(receivers=2, attempts=2, unlucky=False, tasks_are=FEW, only=only)
     return trainer_alone.alone("ledger/results", results.doc, has)
 

@@ -41,11 +41,11 @@ TICKS = {"finalize_budget_s": 3, "force_budget_s": 2}
 class Backend:
     """The parts of these worlds."""
 
-    def __init__(self, name: str, doc: str, *, persistent: bool, launches: int) -> None:
+    def __init__(self, name: str, doc: str, *, persistent: bool, launches: int, without: frozenset[str] = frozenset()) -> None:
         self.world = world = World(name, doc)
         self.persistent, self.launches = persistent, launches
         config = SupervisorConfig(persistent=persistent, limits=Limits(retained_limit=launches))
-        self.supervisor = world.party("supervisor", Watched(SUPERVISOR, [config], watching.WATCHES), stale_timers=False)
+        self.supervisor = world.party("supervisor", Watched(SUPERVISOR, [config], watching.WATCHES, without), stale_timers=False)
         sessions = Hosts((Session(),) * launches, persistent)
         self.hosts = world.party("hosts", hosts_step, initial=sessions, observe=lambda hosts: {"fault": hosts.fault})
         self.callers = world.party("callers", callers_step, initial=Callers(), observe=_seen_of_callers)
@@ -57,12 +57,13 @@ class Backend:
             world.may(self.callers, call)
         for call in ("start", "execute", "finalize"):
             world.may(self.callers, "give up", payload=call, name=f"give up {call}")
-        self.fair: list[FairSelector] = [timers]
+        self.obeys: list[FairSelector] = []
+        """What comes of an order, in the end."""
         for launch in range(1, launches + 1):
             for what in HAPPENS:
                 action = world.may(self.hosts, what, number=launch, name=f"{launch} {what}")
                 if what in ("has no result", "ends"):
-                    self.fair.append(action)
+                    self.obeys.append(action)
 
 
 def _seen_of_callers(callers: Callers) -> dict[str, bool]:
@@ -73,7 +74,7 @@ def _seen_of_callers(callers: Callers) -> dict[str, bool]:
 def _claims(made: Backend) -> None:
     world, backend, callers = made.world, made.supervisor, made.callers
     for watch in watching.WATCHES:
-        if watch.id not in ("ended", "P67", "P85"):
+        if watch.id not in ("ended", "P67"):
             world.never(watch.id, PROPERTIES[watch.id].statement, backend.see(broken(watch.id)))
     world.never("P15", PROPERTIES["P15"].statement, callers.fault)
     world.always("P19", PROPERTIES["P19"].statement, backend.launches <= made.launches)
@@ -88,24 +89,26 @@ def _agree(made: Backend) -> Expr:
     told = ~hosts.fault & jointly(watching.sessions_agree, backend, hosts)
     asked = jointly(watching.callers_agree, backend, callers) & jointly(watching.gate_agrees, backend, hosts, callers)
     ends = seen(backend, SUPERVISOR, watching.ends) & (backend.ended == backend.shut)
-    return told & asked & ends & ~backend.see(broken("P85"))
+    return told & asked & ends
 
 
 def _in_the_end(made: Backend) -> None:
     world, callers = made.world, made.callers
     begun = callers.in_start | callers.in_execute
     world.leads_to("P52", PROPERTIES["P52"].statement, callers.in_finalize, ~callers.in_finalize, fair=[timers])
-    world.leads_to("P83", PROPERTIES["P83"].statement, begun, ~begun, fair=made.fair)
+    world.leads_to("P83", PROPERTIES["P83"].statement, begun, ~begun, fair=made.obeys)
     for call, outcomes in RETURNS.items():
         for outcome in (*outcomes, *(RETURNS_TOO.get(call, ()) if made.persistent else ())):
-            world.sometimes(f"{call} {outcome.value}", f"{call}() returns {outcome.value}", _told(callers, call, outcome))
+            world.sometimes(f"{call} {outcome.value}", f"{call}() returns {outcome.value}", told(callers, call, outcome))
 
 
-def _told(callers: PartyHandle, call: str, outcome: Outcome) -> Expr:
-    def told(state: Callers) -> bool:
+def told(callers: PartyHandle, call: str, outcome: Outcome) -> Expr:
+    """The last call of that kind returned so."""
+
+    def so(state: Callers) -> bool:
         return state.told(call) is outcome
 
-    return callers.where(told, f"{call}() returned {outcome.value}")
+    return callers.where(so, f"{call}() returned {outcome.value}")
 
 
 @blueprint("supervisor")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from troth.spec.properties.ends import ENDS
 from troth.spec.properties.left_out import LEFT_OUT
 from troth.spec.properties.liveness import LIVENESS
-from troth.spec.properties.model import By, LeftOut, Property, catalogue
+from troth.spec.properties.model import By, LeftOut, Property, Role, catalogue
 from troth.spec.properties.results import RESULTS
 from troth.spec.properties.sessions import SESSIONS
 from troth.spec.properties.tasks import TASKS
@@ -20,4 +20,4 @@ from troth.spec.properties.tasks import TASKS
 PROPERTIES: Mapping[str, Property] = catalogue([SESSIONS, TASKS, RESULTS, ENDS, LIVENESS])
 """Every numbered property, by id."""
 
-__all__ = ["LEFT_OUT", "PROPERTIES", "By", "LeftOut", "Property"]
+__all__ = ["LEFT_OUT", "PROPERTIES", "By", "LeftOut", "Property", "Role"]

@@ -94,7 +94,7 @@ RESULTS = (
         why="a model that arrives changed is worse than one that does not arrive",
     ),
     Property(
-        id="P90", parties=(TRAINER, HOST), source="D18, 24",
+        id="P90", parties=(TRAINER, HOST, RECEIVER), source="D18, 24",
         statement="a transfer fails, or is done, by what becomes of itself: no receiver's failure is another's",
         why="one slow site must not cost the others their model",
     ),

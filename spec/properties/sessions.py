@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from troth.spec.properties.model import HOST, RECEIVER, SUPERVISOR, TRAINER, By, Property
+from troth.spec.properties.model import HOST, RECEIVER, SUPERVISOR, TRAINER, By, Property, Role
 
 _BOTH = (By.WORLDS, By.WALKS)
 
@@ -55,7 +55,7 @@ SESSIONS = (
     ),
     Property(
         id="P45", parties=(TRAINER, HOST), source="35, I5, I6", timed=True,
-        statement="while every message takes at most the stated delay and none is lost, nobody gives up a peer that is in the session",
+        statement="while none is lost and messages there and back take less than the lease's timeout, nobody gives up a peer that is in the session",
         why="a healthy run must not end because of a lease",
     ),
     Property(
@@ -104,9 +104,9 @@ SESSIONS = (
         why="process numbers are used again, and a lock that is probed is a lock that is lost",
     ),
     Property(
-        id="P81", parties=(TRAINER, HOST), source="3, 13, 50",
-        statement="a question, an offer, a cancel or a notice is answered in the step that takes it, by what is so then",
-        why="an answer that is put off is an answer that is lost",
+        id="P81", parties=(TRAINER, HOST, RECEIVER), source="3, 13, 50",
+        statement="a question, an offer, an order or a notice has one answer, in the step that takes it, and the answer is true",
+        why="an answer that is put off is an answer that is lost, and one that is wrong is worse",
     ),
     Property(
         id="P82", parties=(TRAINER, HOST, RECEIVER, SUPERVISOR), source="45, 47",
@@ -115,18 +115,18 @@ SESSIONS = (
     ),
     Property(
         id="P85", parties=(TRAINER, HOST, RECEIVER, SUPERVISOR), source="I2, I3",
-        statement="what two machines of a party say of one fact is the same, and what it believes of others is what it was told",
-        why="two records of one fact end up saying two things",
+        statement="what a party believes of its peers, its process, its link and its callers is what it was told of them, and what it did",
+        why="whoever acts on a belief that is wrong serves nobody, or waits for nobody",
     ),
     Property(
-        id="P88", parties=(TRAINER, HOST), source="50, D15",
-        statement="what a party says is what is so, once for every reason to say it",
-        why="a reason without its message is a wait, and a message without a reason is a riddle",
+        id="P88", parties=(TRAINER, HOST), source="50, D15", role=Role.CONFORMANCE,
+        statement="a party says what its tables, told a second time, have it say, once for every reason to say it",
+        why="a slip in a row is found where it is made, also where only a rare run would show its harm",
     ),
     Property(
-        id="P89", parties=(TRAINER, HOST, RECEIVER), source="52, D2",
-        statement="what is said of something that is under way is taken in, and what is said of anything else changes nothing",
-        why="a peer that is not heard waits, and one that is heard too late rewrites",
+        id="P89", parties=(TRAINER, HOST, RECEIVER, SUPERVISOR), source="52, D2", role=Role.CONFORMANCE,
+        statement="a party goes where its tables, told a second time, have it go, and notes what they have it note",
+        why="a slip in a row is found where it is made, also where only a rare run would show its harm",
     ),
     Property(
         id="P95", parties=(TRAINER,), source="4, D4, R30",
@@ -137,6 +137,32 @@ SESSIONS = (
         id="P98", parties=(TRAINER, HOST), source="D20, I5, I6",
         statement="losing the link ends nothing: only the lease, an order or the process's end does",
         why="a cable that was pulled for a second must not cost a day of training",
+    ),
+    Property(
+        id="P99", parties=(TRAINER, HOST), source="I2, I3", role=Role.CONFORMANCE,
+        statement="what two machines of a party note of one fact is the same",
+        why="two records of one fact end up saying two things; a slip is found before they are told apart from outside",
+    ),
+    Property(
+        id="P100", parties=(TRAINER,), source="40, I5",
+        statement="a trainer in a session says at every interval that it lives, and passes every log record on",
+        why="a peer that is not heard is given up",
+    ),
+    Property(
+        id="P101", parties=(TRAINER, HOST), source="49, 50",
+        statement="what is not answered is said again, at every interval and on every new link",
+        why="every network loses messages",
+    ),
+    Property(
+        id="P102", parties=(TRAINER, HOST), source="35, 36, I5, I6",
+        statement="a peer is given up at its second silence, one later where bytes should have moved, one more where its process lives: "
+        "never sooner, never later; a message, or a byte that moves, begins anew",
+        why="the wait for a dead peer is bounded, and a live one is not given up",
+    ),
+    Property(
+        id="P103", parties=(TRAINER, HOST, RECEIVER), source="3, 13, 18, 23",
+        statement="what was answered is not asked again",
+        why="an answer that is not taken in keeps two sides busy until a limit ends it",
     ),
 )
 # fmt: on

@@ -25,7 +25,7 @@ TASKS = (
     ),
     Property(
         id="P05", parties=(TRAINER,), source="12, D9, D11, R20", by=_BOTH,
-        statement="a sequence that was passed, fenced or evicted is never queued",
+        statement="a task that was passed, fenced or evicted is never given to the user",
         why="an old task that runs late is the worst kind of duplicate",
     ),
     Property(

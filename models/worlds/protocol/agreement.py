@@ -120,6 +120,9 @@ def trainer_waits(now: Snapshot) -> bool:
     return expected <= now.timers("source") <= may
 
 
-TRAINER_AGREES = (ledger_agrees, intake_agrees, sources_agree, calls_agree, session_agrees)
+TRAINER_BELIEVES = (sources_agree, calls_agree, session_agrees)
+"""P85: what its receivers, its callers and its host can tell."""
+TRAINER_AGREES = (ledger_agrees, intake_agrees)
+"""P99: what nobody outside can tell, as long as it is right."""
 
-__all__ = ["PRESENT", "TRAINER_AGREES", "WAITING", "trainer_waits"]
+__all__ = ["PRESENT", "TRAINER_AGREES", "TRAINER_BELIEVES", "WAITING", "trainer_waits"]

@@ -56,4 +56,7 @@ def host_waits(now: Snapshot) -> bool:
     return asked and bounded and now.timers("source") == set(now.keys("source", O.MOVING))
 
 
-HOST_AGREES = (delivery_agrees, remembered, payload_agrees, end_agrees)
+HOST_BELIEVES = (payload_agrees, end_agrees)
+"""P85: what its trainer and its receivers can tell."""
+HOST_AGREES = (delivery_agrees, remembered)
+"""P99: what nobody outside can tell, as long as it is right."""

@@ -49,9 +49,16 @@ def _offer_unanswered(seen: Seen, said: m.TaskReady) -> bool:
 
 def _cancel_unanswered(seen: Seen, said: m.CancelTask) -> bool:
     gone = seen.after.ledger[said.seq].state not in (*UNPUBLISHED, K.PUBLISHING)
+    return [(type(one), one.seq) for one in seen.sent(*ABOUT_TASKS)] != [(m.TaskCancelled, said.seq)] or not gone
+
+
+def _unfenced(seen: Seen) -> bool:
+    """A cancel fences what is below it, and is noted as a fence."""
+    said = seen.message
+    if not isinstance(said, m.CancelTask) or not of_session(seen) or seen.before.session.state not in HEARS:
+        return False
     fenced = not any(key < said.seq and slot.state in UNPUBLISHED for key, slot in seen.after.ledger.items())
-    passed = seen.after.intake.data.floor >= said.seq
-    return [type(one) for one in seen.sent(*ABOUT_TASKS)] != [m.TaskCancelled] or not (gone and fenced and passed)
+    return not fenced or seen.after.intake.data.floor < said.seq
 
 
 def _told_right(seen: Seen, seq: int, answer: Any) -> bool:
@@ -302,7 +309,7 @@ def deaf(seen: Seen) -> bool:
     if seen.after.session.state is S.ABORTED and seen.before.session.state is not S.ABORTED:
         ended = [seen.after.publication[k] for k, slot in seen.before.publication.items() if slot.state in (*OPEN, N.ACCEPTED)]
         return any(slot.state is not N.CANCELLED or not slot.data.aborted for slot in ended)
-    return _host_unheard(seen) or _receiver_unheard(seen) or _source_unmoved(seen)
+    return _unfenced(seen) or _host_unheard(seen) or _receiver_unheard(seen) or _source_unmoved(seen)
 
 
 def _host_unheard(seen: Seen) -> bool:

@@ -108,7 +108,7 @@ def trainer_untold(seen: Seen) -> bool:
 
 
 def asker_untold(seen: Seen) -> bool:
-    """Whoever asked for a task is told its outcome once, when it is decided, and the outcome is what it was decided by."""
+    """Whoever asked for a task is told its outcome once, when it is decided, and the outcome is true."""
     told = [one.outcome for one in seen.sent(m.TaskEnded)]
     before, after = seen.before.delivery, seen.after.delivery
     if isinstance(seen.message, m.ExecuteTask) and after.state is D.OFFERING:
@@ -116,9 +116,31 @@ def asker_untold(seen: Seen) -> bool:
         noted = seen.after.acceptance[after.data.seq].data.receivers, after.data.inline
         return told != [] or noted != wanted
     if isinstance(seen.message, m.ExecuteTask):
-        return not (len(told) == 1 and told[0] in _not_begun(seen))
+        return len(told) != 1 or told[0] is OUTCOME.RESULT
     over = before.state in ACTIVE and after.state not in ACTIVE
-    return len(told) != int(over) or (over and told[0] not in _why(seen))
+    return len(told) != int(over) or (over and not _true(seen, told[0]))
+
+
+def _true(seen: Seen, outcome: m.TaskOutcome) -> bool:
+    """What the asker is told of its task is so."""
+    was, now = (view.acceptance[seen.before.delivery.data.seq].state for view in (seen.before, seen.after))
+    ends = {OUTCOME.ABORTED: m.Verdict.ABORTED, OUTCOME.TRAINER_LOST: m.Verdict.LOST}
+    if outcome is OUTCOME.RESULT:
+        here = isinstance(seen.message, m.PayloadArrived) or now in (A.SAFE, A.SETTLED)
+        return here or (now in TAKEN and not seen.before.config.receives)
+    if outcome in ends or outcome is OUTCOME.SESSION_OVER:
+        over = seen.before.session.state in BOUND and seen.after.session.state not in BOUND
+        verdict = seen.after.session.data.verdict
+        return over and (verdict is ends[outcome] if outcome in ends else verdict not in ends.values())
+    return outcome is OUTCOME.RESULT_LOST or was not in TAKEN or (outcome is OUTCOME.CANCELLED and isinstance(seen.message, m.StopTask))
+
+
+def asker_misled(seen: Seen) -> bool:
+    """What a task comes to is what happened to it, case by case."""
+    told = [one.outcome for one in seen.sent(m.TaskEnded)]
+    if isinstance(seen.message, m.ExecuteTask):
+        return any(outcome not in _not_begun(seen) for outcome in told)
+    return any(outcome not in _why(seen) for outcome in told)
 
 
 def _not_begun(seen: Seen) -> set[m.TaskOutcome]:

@@ -47,6 +47,37 @@ def says_wrong(seen: Seen) -> bool:
     return said != _says(seen)
 
 
+def hello_unanswered(seen: Seen) -> bool:
+    """Every HELLO is answered, and every SESSION_READY of a session that is there: let in is who proved it, refused who did not."""
+    said, was, now = seen.message, seen.before.session, seen.after.session
+    answers = seen.sent(m.HelloAccepted, m.HelloRejected, m.SessionConfirmed, m.Abort)
+    if isinstance(said, m.Hello):
+        if len(answers) != 1:
+            return True
+        mine = said.claim is m.Claim.MATCHING and said.epoch in (0, was.data.epoch)
+        if isinstance(answers[0], m.HelloAccepted):
+            return not mine or now.state not in (S.GREETED, *BOUND) or answers[0].epoch != now.data.epoch
+        again = mine and said.epoch == was.data.epoch > 0 and was.state in (S.GREETED, *BOUND, S.ABORTING)
+        return again and (isinstance(answers[0], m.Abort) != (was.state is S.ABORTING) or isinstance(answers[0], m.HelloRejected))
+    if isinstance(said, m.SessionReady) and said.epoch == was.data.epoch and was.state in (S.GREETED, *BOUND):
+        confirmed = [type(one) for one in answers] == [m.SessionConfirmed] and now.state in BOUND
+        refused = [type(one) for one in answers] == [m.HelloRejected] and now.state in OVER
+        return not (confirmed if said.proven else refused)
+    return bool(seen.sent(m.HelloAccepted, m.HelloRejected, m.SessionConfirmed))
+
+
+def orders_unheard(seen: Seen) -> bool:
+    """An order to end a session, or to begin one, is carried out: by the word to the trainer, or by the end."""
+    said, was, now = seen.message, seen.before.session.state, seen.after.session.state
+    if isinstance(said, m.CloseSession) and was is S.READY:
+        return now is not S.DRAINING or len(seen.sent(m.Shutdown)) != 1
+    if isinstance(said, m.AbortSession) and was in BOUND:
+        return now is not S.ABORTING or len(seen.sent(m.Abort)) != 1
+    if isinstance(said, m.CloseSession | m.AbortSession) and was in (S.IDLE, *UNREADY):
+        return now not in OVER
+    return isinstance(said, m.StartSession) and was is S.IDLE and now not in UNREADY
+
+
 def _says(seen: Seen) -> list[c.Message]:
     was, now = seen.before.session.state, seen.after.session.state
     message, event = seen.message, seen.event
@@ -270,7 +301,7 @@ def waits(now: Snapshot) -> bool:
 
 
 def agrees(now: Snapshot) -> bool:
-    """P85: state, verdict, epoch, lease and process say the same."""
+    """P99: state, verdict, epoch, lease and process say the same."""
     verdict = now.data("session", "verdict")
     fixed = {S.DRAINING: V.STOPPED, S.ABORTING: V.ABORTED}
     state = S[now.name("session")]

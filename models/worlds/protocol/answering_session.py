@@ -29,13 +29,13 @@ def _mine(seen: Seen) -> bool:
 # -- what it says ------------------------------------------------------------------------------------------------------
 
 
-def handshake_wrong(seen: Seen) -> bool:
-    """HELLO for every link and every silence, SESSION_READY for every acceptance, an answer for every SESSION_OPEN; nothing else."""
+def greets_wrong(seen: Seen) -> bool:
+    """HELLO for every link and every silence, SESSION_READY for every acceptance; and nothing else unasked."""
     said = [(type(one), _about(one)) for one in seen.sent(*HANDSHAKE)]
     again = any(isinstance(effect, c.SetTimer) and effect.timer == "hello" for effect in seen.effects)
     if said and seen.before.config.launched and again != (seen.after.session.state in OPENING):
         return True  # what is said while joining is said again
-    return said != _greets(seen) if not isinstance(seen.message, m.SessionOpen) else _open_unanswered(seen)
+    return not isinstance(seen.message, m.SessionOpen) and said != _greets(seen)
 
 
 def _about(message: Any) -> tuple[Any, ...]:
@@ -57,11 +57,21 @@ def _greets(seen: Seen) -> list[tuple[Any, Any]]:
     return []
 
 
-def _open_unanswered(seen: Seen) -> bool:
+def welcome_unanswered(seen: Seen) -> bool:
+    """HELLO_ACCEPTED is answered with SESSION_READY, and with a proof, while the trainer is joining the session that it names."""
+    said, was = seen.message, seen.before.session
+    if not isinstance(said, m.HelloAccepted) or not (was.state is S.JOINING or (was.state is S.BINDING and of_session(seen))):
+        return False
+    return [(one.epoch, one.proven) for one in seen.sent(m.SessionReady)] != [(said.epoch, True)]
+
+
+def open_unanswered(seen: Seen) -> bool:
     """An attached trainer that listens answers each one: with the session it is in then, or with why not."""
     said, was, now = seen.message, seen.before.session, seen.after.session
     answers = seen.sent(*HANDSHAKE)
-    if not isinstance(said, m.SessionOpen) or was.state in (S.NEW, S.PASSIVE, S.CLOSED):
+    if not isinstance(said, m.SessionOpen):
+        return False
+    if was.state in (S.NEW, S.PASSIVE, S.CLOSED):
         return answers != []
     same = (said.epoch, said.instance) == (was.data.epoch, was.data.instance) and was.state in BOUND
     begins = not said.resume and (was.state is S.JOINING or (was.state is S.READY and not same and said.epoch > was.data.epoch))
@@ -73,17 +83,26 @@ def _open_unanswered(seen: Seen) -> bool:
     return answers != wanted or now != was
 
 
+def _ordered(seen: Seen) -> bool:
+    listens = seen.before.session.state not in (S.NEW, S.PASSIVE, S.JOINING, S.CLOSED)
+    return _mine(seen) and listens and isinstance(seen.message, m.Abort | m.Shutdown)
+
+
 def orders_unanswered(seen: Seen) -> bool:
-    """SHUTDOWN and ABORT are answered by what became of the session; and an end that is not asked for is said too."""
-    said = [type(one) for one in seen.sent(*ENDINGS)]
-    was, now = seen.before.session.state, seen.after.session.state
-    ordered = _mine(seen) and was not in (S.NEW, S.PASSIVE, S.JOINING, S.CLOSED)
-    if ordered and isinstance(seen.message, m.Abort):
+    """SHUTDOWN and ABORT are answered by what became of the session."""
+    said, now = [type(one) for one in seen.sent(*ENDINGS)], seen.after.session.state
+    if not _ordered(seen):
+        return False
+    if isinstance(seen.message, m.Abort):
         return said != [m.AbortAccepted] or now is not S.ABORTED
-    if ordered and isinstance(seen.message, m.Shutdown):
-        wanted = m.SessionDraining if now is S.DRAINING else m.SessionClosed
-        return said != [wanted] or now not in (S.DRAINING, *ENDED)
-    return said != _says_of_end(seen, was, now)
+    wanted = m.SessionDraining if now is S.DRAINING else m.SessionClosed
+    return said != [wanted] or now not in (S.DRAINING, *ENDED)
+
+
+def ends_wrong(seen: Seen) -> bool:
+    """An end that is not asked for is said too, and nothing else is said of ends."""
+    said = [type(one) for one in seen.sent(*ENDINGS)]
+    return not _ordered(seen) and said != _says_of_end(seen, seen.before.session.state, seen.after.session.state)
 
 
 def _says_of_end(seen: Seen, was: TrainerSessionState, now: TrainerSessionState) -> list[type]:
@@ -253,7 +272,7 @@ def waits(now: Snapshot) -> bool:
 
 
 def agrees(now: Snapshot) -> bool:
-    """P85: state, verdict, epoch and lease say the same."""
+    """P99: state, verdict, epoch and lease say the same."""
     verdict, epoch = now.data("session", "verdict"), now.data("session", "epoch")
     known = {
         S.DRAINING: (m.Verdict.STOPPED,),

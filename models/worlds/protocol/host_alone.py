@@ -12,11 +12,11 @@ from attrs import frozen
 
 from troth.models.expressions import Expr, every
 from troth.models.world import World
-from troth.models.worlds.protocol import agreement_host, answering_host
+from troth.models.worlds.protocol import agreement_host, answering_host, persisting, single
 from troth.models.worlds.protocol.inside import seen
 from troth.models.worlds.protocol.reading import Reading
 from troth.models.worlds.protocol.trainer_alone import any_wrong
-from troth.models.worlds.protocol.watched import Seen, Watch, Watched, broken, never
+from troth.models.worlds.protocol.watched import Seen, Watch, Watched, never
 from troth.models.worlds.protocol.watching_host import host_watches
 from troth.spec import core as c
 from troth.spec import messages as m
@@ -31,14 +31,17 @@ A, D, H = AcceptanceState, DeliveryState, HostSessionState
 
 WATCHED = (
     "P07", "P08", "P09", "P11", "P18", "P21", "P24", "P27", "P28", "P32", "P34", "P36", "P38", "P53", "P57", "P58", "P76",
+    "P97",
 )  # fmt: skip
 
 STEPS: Mapping[str, tuple[Callable[[Seen], bool], ...]] = {
     "P81": (answering_host.result_unanswered, answering_host.source_unanswered),
     "P84": (answering_host.asker_untold, answering_host.receivers_untold),
-    "P88": (answering_host.trainer_untold,),
+    "P88": (answering_host.trainer_untold, answering_host.asker_misled),
     "P89": (answering_host.deaf,),
     "P90": (answering_host.source_deaf,),
+    "P101": (persisting.host_gives_up,),
+    "P103": (persisting.host_asks_on,),
 }
 
 
@@ -164,11 +167,11 @@ def _claims(world: World, host: Reading, has: Desk, watches: list[Watch]) -> Non
     def promised(id_: str, expr: Expr) -> None:
         world.always(id_, PROPERTIES[id_].statement, expr)
 
-    for watch in watches:
-        promised(watch.id, ~host.handle.see(broken(watch.id)))
+    single.claim(world, host, [watch.id for watch in watches], single.of_host(host))
     promised("P06", host.handle.remembered <= has.room)
     promised("P82", seen(host.handle, HOST, agreement_host.host_waits))
-    promised("P85", every(*(seen(host.handle, HOST, agrees) for agrees in agreement_host.HOST_AGREES)))
+    promised("P85", every(*(seen(host.handle, HOST, one) for one in agreement_host.HOST_BELIEVES)))
+    promised("P99", every(*(seen(host.handle, HOST, one) for one in agreement_host.HOST_AGREES)))
     kinds = (c.RefusalKind.VIOLATION, c.RefusalKind.DRIVER)
     host.handle.party.never_refuses = frozenset(kinds)
     promised("P23", ~host.handle.has_refused_as(kinds))

@@ -13,12 +13,12 @@ from attrs import frozen
 from troth.models.expressions import Expr, every
 from troth.models.handles import PartyHandle, jointly
 from troth.models.world import World
-from troth.models.worlds.protocol import agreement_host, answering_host, answering_host_session
+from troth.models.worlds.protocol import agreement_host, answering_host, answering_host_session, persisting, single
 from troth.models.worlds.protocol.inside import Snapshot, seen, snapshot
 from troth.models.worlds.protocol.reading import Reading
 from troth.models.worlds.protocol.session_alone import link_step
 from troth.models.worlds.protocol.trainer_alone import any_wrong
-from troth.models.worlds.protocol.watched import Seen, Watched, broken, never
+from troth.models.worlds.protocol.watched import Seen, Watched, never
 from troth.models.worlds.protocol.watching_host import host_watches
 from troth.spec import core as c
 from troth.spec import messages as m
@@ -34,13 +34,28 @@ from troth.statemachines.shared.source import SourceState
 
 S, D, A, X = HostSessionState, DeliveryState, AcceptanceState, ProcessState
 
-WATCHED = ("P07", "P11", "P14", "P17", "P18", "P21", "P24", "P26", "P27", "P28", "P36", "P38", "P57", "P58", "P75")
+WATCHED = (
+    "P07", "P11", "P14", "P17", "P18", "P21", "P24", "P26", "P27", "P28", "P32", "P34", "P36", "P38", "P53", "P57", "P58", "P69",
+    "P75", "P97", "P98",
+)  # fmt: skip
 
 STEPS: Mapping[str, tuple[Callable[[Seen], bool], ...]] = {
-    "P81": (answering_host_session.says_wrong, answering_host.source_unanswered),
+    "P81": (
+        answering_host_session.hello_unanswered,
+        answering_host_session.orders_unheard,
+        answering_host.result_unanswered,
+        answering_host.source_unanswered,
+    ),
     "P84": (answering_host_session.supervisor_untold, answering_host.asker_untold, answering_host.receivers_untold),
-    "P88": (answering_host.trainer_untold, answering_host_session.beat_wrong),
+    "P88": (
+        answering_host_session.says_wrong,
+        answering_host_session.beat_wrong,
+        answering_host.trainer_untold,
+        answering_host.asker_misled,
+    ),
     "P89": (answering_host_session.goes_wrong, answering_host_session.lease_wrong, answering_host.deaf),
+    "P101": (persisting.host_gives_up,),
+    "P103": (persisting.host_asks_on,),
 }
 
 
@@ -62,6 +77,7 @@ def alone(name: str, doc: str, has: Hosting) -> World:
     config = HostConfig(limits=limits, launched=has.launched, fail_unresponsive=not has.patient)
     watches = [watch for watch in host_watches(3, 1) if watch.id in WATCHED]
     watches += [never(id_, any_wrong(wrong)) for id_, wrong in STEPS.items()]
+    watches.append(persisting.HOST_LEASE)
     core = Watched(HOST, [config], watches, frozenset({"budget", "source"}))
     host = Reading(world.party("host", core, stale_timers=False), HOST)
     link = world.party("link", link_step, initial=False, observe={"wanted": lambda wanted: wanted})
@@ -145,12 +161,12 @@ def _claims(world: World, host: Reading, link: PartyHandle, has: Hosting, watche
         now = snapshot(HOST, raw)
         return now is None or answering_host_session.linked(now, wanted=wanted)
 
-    for id_ in watched:
-        promised(id_, ~host.handle.see(broken(id_)))
-    agree = (*agreement_host.HOST_AGREES, answering_host_session.agrees, process)
-    same = every(*(seen(host.handle, HOST, fn) for fn in agree))
+    single.claim(world, host, watched, single.of_host(host))
+    so = every(*(seen(host.handle, HOST, fn) for fn in (*agreement_host.HOST_BELIEVES, process)))
+    agree = (*agreement_host.HOST_AGREES, answering_host_session.agrees)
     promised("P82", seen(host.handle, HOST, answering_host_session.waits))
-    promised("P85", same & jointly(linked, host.handle, link))
+    promised("P85", so & jointly(linked, host.handle, link))
+    promised("P99", every(*(seen(host.handle, HOST, fn) for fn in agree)))
     kinds = (c.RefusalKind.VIOLATION, c.RefusalKind.DRIVER)
     host.handle.party.never_refuses = frozenset(kinds)
     promised("P23", ~host.handle.has_refused_as(kinds))

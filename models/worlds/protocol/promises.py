@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 from troth.models.claims import FairSelector, strong
 from troth.models.expressions import Expr, any_of, every
 from troth.models.properties import connects, deliver, restarts, timers
-from troth.models.worlds.protocol.reading import Reading
+from troth.models.worlds.protocol import single
 from troth.models.worlds.protocol.session import Session
+from troth.models.worlds.protocol.single import waiting
 from troth.models.worlds.protocol.watched import broken
 from troth.models.worlds.protocol.watching_host import accepted_of
 from troth.models.worlds.protocol.watching_trainer import refused_of, told_of
@@ -21,16 +22,12 @@ from troth.spec.properties import PROPERTIES
 from troth.statemachines.host.acceptance import AcceptanceState
 from troth.statemachines.host.delivery import ACTIVE, DeliveryState
 from troth.statemachines.host.process import GONE, ProcessState
-from troth.statemachines.host.session import LIVE as HOST_LIVE
 from troth.statemachines.host.states import HostSessionState
 from troth.statemachines.receiver import DownloadState
-from troth.statemachines.shared.calls import CallState
-from troth.statemachines.shared.lease import WATCHING, LeaseState
-from troth.statemachines.shared.source import LIVE as SERVED
 from troth.statemachines.shared.source import SourceState
-from troth.statemachines.trainer.ledger import PRESENT, LedgerState
-from troth.statemachines.trainer.publication import BUSY, PublicationState
-from troth.statemachines.trainer.session import BOUND, OPENING
+from troth.statemachines.trainer.ledger import LedgerState
+from troth.statemachines.trainer.publication import PublicationState
+from troth.statemachines.trainer.session import BOUND
 from troth.statemachines.trainer.states import TrainerSessionState
 
 T, H = TrainerSessionState, HostSessionState
@@ -39,18 +36,9 @@ State = Callable[[Session], Expr]
 """What must be true in every state."""
 
 
-def waiting(trainer: Reading, call: str) -> Expr:
-    """Somebody waits in this call."""
-    return trainer.some("calls", CallState.WAITING, where=lambda key: str(key).partition("/")[0] == call)
-
-
-def _both_over(s: Session) -> tuple[Expr, Expr]:
-    return s.trainer.at("session", T.CLOSED), s.host.at("session", H.CLOSED)
-
-
 def unbound_is_empty(s: Session) -> Expr:
     """P01."""
-    return s.trainer.at("session", T.NEW, T.PASSIVE, *OPENING) >> ~s.trainer.some("ledger", *PRESENT)
+    return single.unbound_is_empty(s.trainer)
 
 
 def bounded(s: Session) -> Expr:
@@ -60,9 +48,7 @@ def bounded(s: Session) -> Expr:
 
 def aborted_is_idle(s: Session) -> Expr:
     """P12, beside what is watched: ABORT was heard."""
-    idle = ~s.trainer.some("publication", *BUSY) & ~s.trainer.some("source", *SERVED)
-    quiet = every(*(~waiting(s.trainer, call) for call in ("init", "receive", "send")))
-    return s.trainer.at("session", T.ABORTED) >> (idle & quiet)
+    return single.aborted_is_idle(s.trainer)
 
 
 def told_is_accepted(s: Session) -> Expr:
@@ -85,7 +71,7 @@ def rejected_is_not_accepted(s: Session) -> Expr:
 
 def served_while_up(s: Session) -> Expr:
     """P35, beside what is watched: no source goes away."""
-    return s.trainer.some("publication", PublicationState.ACCEPTED) >> s.trainer.at("session", *BOUND)
+    return single.served_while_up(s.trainer)
 
 
 def settled_is_held(s: Session) -> Expr:
@@ -99,9 +85,7 @@ def settled_is_held(s: Session) -> Expr:
 
 def watched_while_bound(s: Session) -> Expr:
     """P40."""
-    trainer = s.trainer.at("session", *BOUND) >> s.trainer.at("lease", *WATCHING)
-    host = s.host.at("session", *HOST_LIVE) >> s.host.at("lease", *WATCHING)
-    return trainer & host
+    return single.watched_while_bound(s.trainer) & single.host_watches_while_live(s.host)
 
 
 def cancelled_is_given_up(s: Session) -> Expr:
@@ -117,22 +101,17 @@ def cancelled_is_given_up(s: Session) -> Expr:
 
 def nothing_left(s: Session) -> Expr:
     """P44."""
-    trainer, host = _both_over(s)
-    t_idle = ~s.trainer.armed() & ~s.trainer.some("calls") & ~s.trainer.some("source", *SERVED)
-    undecided = (AcceptanceState.AWAITING, AcceptanceState.ACCEPTED)
-    h_idle = ~s.host.armed() & ~s.host.some("acceptance", *undecided) & ~s.host.some("source", *SERVED) & ~s.host.at("delivery", *ACTIVE)
-    return (trainer >> t_idle) & (host >> h_idle)
+    return single.nothing_left(s.trainer) & single.host_leaves_nothing(s.host)
 
 
 def never_in_shutdown(s: Session) -> Expr:
     """P55."""
-    return ~waiting(s.trainer, "shutdown")
+    return single.never_in_shutdown(s.trainer)
 
 
 def new_is_new(s: Session) -> Expr:
     """P56."""
-    clean = ~s.trainer.armed() & ~s.trainer.some("calls") & ~s.trainer.some("ledger") & s.trainer.at("lease", LeaseState.UNARMED)
-    return s.trainer.at("session", T.NEW) >> (clean & s.trainer.data("session", "epoch", 0))
+    return single.new_is_new(s.trainer)
 
 
 def held_at_source_is_held(s: Session) -> Expr:
@@ -246,13 +225,14 @@ def never_refused(s: Session) -> Expr:
     return every(*(~handle.has_refused_as(kinds) for handle in handles))
 
 
-def promise(s: Session, ids: Iterable[str]) -> None:
+def promise(s: Session, ids: Iterable[str], held_back: Iterable[str] = ()) -> None:
     """Claim these properties of the world.
 
-    What is fair is weak fairness of the running system: there no step waits for a link, while here a full link holds it back, and a
-    retry that fills the link again could do so for ever. So whoever is let through again and again must go through.
+    Fairness is weak: what can happen from some point on without a break happens. In the running system no step waits for a link; where
+    a full link of a world holds the trainer's steps back now and then, though, its timers cannot fire without a break, and what relies
+    on them (``held_back``) needs that they fire if they can again and again.
     """
-    fair: list[FairSelector] = [strong(deliver), strong(timers)]
+    fair: list[FairSelector] = [deliver, timers]
     if s.deal.trainer_crashes and s.deal.trainer_restarts:
         fair.append(restarts)
     if s.deal.cuts:
@@ -265,7 +245,7 @@ def promise(s: Session, ids: Iterable[str]) -> None:
         statement = PROPERTIES[id_].statement
         if id_ in IN_THE_END:
             when, then = IN_THE_END[id_](s)
-            s.world.leads_to(id_, statement, when, then, fair=fair)
+            s.world.leads_to(id_, statement, when, then, fair=[*fair, strong("trainer timer")] if id_ in held_back else fair)
         elif id_ == "P23":
             s.world.always(id_, statement, never_refused(s))
         else:

@@ -14,6 +14,7 @@ from troth.models import jointly, timers
 from troth.models.closing import Asked, Give
 from troth.models.expressions import Expr
 from troth.models.world import World
+from troth.models.worlds.protocol import persisting
 from troth.models.worlds.protocol.inside import Snapshot, seen, snapshot
 from troth.models.worlds.protocol.reading import Reading
 from troth.models.worlds.protocol.watched import Seen, Watched, broken, never
@@ -145,7 +146,7 @@ def _unheard(step: Seen, *, mine: bool) -> bool:
     return after.state is not (goes.get(before.state, before.state) if mine else before.state)
 
 
-STEPS = {"P81": unsaid, "P84": untold, "P89": unmoved}
+STEPS = {"P81": unsaid, "P84": untold, "P89": unmoved, "P90": persisting.receiver_misled, "P103": persisting.receiver_asks_on}
 
 
 # -- what each state must be -------------------------------------------------------------------------------------------

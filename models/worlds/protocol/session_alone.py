@@ -14,11 +14,11 @@ from attrs import frozen
 from troth.models.expressions import Expr, every
 from troth.models.handles import PartyHandle, jointly
 from troth.models.world import World
-from troth.models.worlds.protocol import agreement, answering, answering_session
+from troth.models.worlds.protocol import agreement, answering, answering_session, persisting, single
 from troth.models.worlds.protocol.inside import seen, snapshot
 from troth.models.worlds.protocol.reading import Reading
 from troth.models.worlds.protocol.trainer_alone import any_wrong
-from troth.models.worlds.protocol.watched import Seen, Watched, broken, never
+from troth.models.worlds.protocol.watched import Seen, Watched, never
 from troth.models.worlds.protocol.watching_trainer import trainer_watches
 from troth.spec import core as c
 from troth.spec import messages as m
@@ -33,13 +33,26 @@ from troth.statemachines.trainer.states import TrainerSessionState
 
 S, N, K = TrainerSessionState, PublicationState, LedgerState
 
-WATCHED = ("P11", "P12", "P13", "P14", "P15", "P18", "P25", "P35", "P57", "P58", "P73")
+WATCHED = (
+    "P02", "P03", "P11", "P12", "P13", "P14", "P15", "P18", "P25", "P31", "P32", "P35", "P42", "P47", "P57", "P58", "P60", "P72", "P73",
+    "P77", "P79", "P95", "P98",
+)  # fmt: skip
 
 STEPS: Mapping[str, tuple[Callable[[Seen], bool], ...]] = {
-    "P81": (answering_session.handshake_wrong, answering_session.orders_unanswered),
+    "P81": (
+        answering_session.open_unanswered,
+        answering_session.welcome_unanswered,
+        answering_session.orders_unanswered,
+        answering.trainer_unanswered,
+        answering.payload_unsaid,
+    ),
     "P84": (answering_session.told_wrong, answering.told_wrong),
-    "P88": (answering_session.beats_wrong, answering.publishes_wrong),
+    "P86": (answering.forgotten_early,),
+    "P88": (answering_session.greets_wrong, answering_session.ends_wrong, answering_session.beats_wrong, answering.publishes_wrong),
     "P89": (answering_session.goes_wrong, answering_session.resumed_wrong, answering_session.lease_wrong),
+    "P100": (persisting.quiet,),
+    "P101": (persisting.trainer_gives_up,),
+    "P103": (persisting.trainer_asks_on,),
 }
 
 
@@ -77,6 +90,7 @@ def alone(name: str, doc: str, has: Joining) -> World:
     )
     watches = [watch for watch in trainer_watches(2, 1) if watch.id in WATCHED]
     watches += [never(id_, any_wrong(wrong)) for id_, wrong in STEPS.items()]
+    watches.append(persisting.TRAINER_LEASE)
     trainer = Reading(
         world.party("trainer", Watched(TRAINER, [config], watches, frozenset({"result", "source"})), stale_timers=False), TRAINER
     )
@@ -164,13 +178,13 @@ def _claims(world: World, trainer: Reading, link: PartyHandle, has: Joining, wat
     def promised(id_: str, expr: Expr) -> None:
         world.always(id_, PROPERTIES[id_].statement, expr)
 
-    for id_ in watched:
-        promised(id_, ~trainer.handle.see(broken(id_)))
-    agree = [*agreement.TRAINER_AGREES, agreement.reads_again, answering_session.agrees]
-    agree += [answering_session.one_shot_agrees] if has.one_shot else []
-    same = every(*(seen(trainer.handle, TRAINER, fn) for fn in agree))
+    single.claim(world, trainer, watched, single.of_trainer(trainer))
+    believes = [*agreement.TRAINER_BELIEVES, agreement.reads_again]
+    believes += [answering_session.one_shot_agrees] if has.one_shot else []
+    so = every(*(seen(trainer.handle, TRAINER, fn) for fn in believes))
     promised("P82", seen(trainer.handle, TRAINER, answering_session.waits))
-    promised("P85", same & jointly(_linked, trainer.handle, link))
+    promised("P85", so & jointly(_linked, trainer.handle, link))
+    promised("P99", every(*(seen(trainer.handle, TRAINER, fn) for fn in (*agreement.TRAINER_AGREES, answering_session.agrees))))
     kinds = (c.RefusalKind.VIOLATION, c.RefusalKind.DRIVER)
     trainer.handle.party.never_refuses = frozenset(kinds)
     promised("P23", ~trainer.handle.has_refused_as(kinds))

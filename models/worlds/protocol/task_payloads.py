@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from troth.models import any_of, deliver, every, strong, timers
+from troth.models import any_of, deliver, every, timers
 from troth.models.claims import FairSelector
 from troth.models.closing import Asked, Give
 from troth.models.expressions import Expr
@@ -146,13 +146,14 @@ def _claims(world: World, trainer: Reading, host: Reading, receivers: list[Readi
         promised(id_, every(*parts) if len(parts) > 1 else parts[0])
     held = any_of(*(one.at("download", D.HELD, D.DONE) for one in receivers))
     promised("P62", host.at("source", SourceState.HELD, key=KEY) >> held)
-    promised("P85", _agree(trainer, host, receivers))
+    promised("P85", _believe(trainer, host, receivers))
+    promised("P99", _agree(trainer, host))
     kinds = (c.RefusalKind.VIOLATION, c.RefusalKind.DRIVER)
     cores = [one.handle for one in (trainer, host, *receivers)]
     for handle in cores:
         handle.party.never_refuses = frozenset(kinds)
     promised("P23", every(*(~handle.has_refused_as(kinds) for handle in cores)))
-    fair: list[FairSelector] = [strong(deliver), strong(timers)]
+    fair: list[FairSelector] = [deliver, timers]
     pulling = any_of(*(one.at("download", D.PULLING) for one in receivers))
     unanswered = host.at("delivery", *UNANSWERED)
     world.leads_to("P51", PROPERTIES["P51"].statement, unanswered, ~unanswered, fair=fair)
@@ -169,9 +170,15 @@ def _claims(world: World, trainer: Reading, host: Reading, receivers: list[Readi
     )
 
 
-def _agree(trainer: Reading, host: Reading, receivers: list[Reading]) -> Expr:
-    """The machines of each party agree; and a task is coming in as long as a receiver fetches it."""
+def _believe(trainer: Reading, host: Reading, receivers: list[Reading]) -> Expr:
+    """What each party believes is so; and a task is coming in as long as a receiver fetches it."""
     fetching = any_of(*(one.at("download", D.PULLING) for one in receivers))
-    both = [seen(trainer.handle, TRAINER, fn) for fn in agreement.TRAINER_AGREES]
-    both += [seen(host.handle, HOST, fn) for fn in agreement_host.HOST_AGREES]
+    both = [seen(trainer.handle, TRAINER, fn) for fn in agreement.TRAINER_BELIEVES]
+    both += [seen(host.handle, HOST, fn) for fn in agreement_host.HOST_BELIEVES]
     return every(*both) & (trainer.at("ledger", K.RESERVED, key=1) == fetching)
+
+
+def _agree(trainer: Reading, host: Reading) -> Expr:
+    """The machines of each party agree."""
+    both = [seen(trainer.handle, TRAINER, fn) for fn in agreement.TRAINER_AGREES]
+    return every(*both, *(seen(host.handle, HOST, fn) for fn in agreement_host.HOST_AGREES))

@@ -14,7 +14,7 @@ from attrs import frozen
 from troth.models.closing import Give
 from troth.models.expressions import Expr, every
 from troth.models.world import World
-from troth.models.worlds.protocol import agreement, answering
+from troth.models.worlds.protocol import agreement, answering, persisting, single
 from troth.models.worlds.protocol.inside import Snapshot, seen
 from troth.models.worlds.protocol.promises import waiting
 from troth.models.worlds.protocol.reading import Reading
@@ -44,6 +44,8 @@ STEPS: Mapping[str, tuple[Callable[[Seen], bool], ...]] = {
     "P88": (answering.publishes_wrong,),
     "P89": (answering.deaf,),
     "P90": (answering.sources_jump,),
+    "P101": (persisting.trainer_gives_up,),
+    "P103": (persisting.trainer_asks_on,),
 }
 """What is watched here beside."""
 
@@ -240,12 +242,16 @@ def _claims(world: World, trainer: Reading, has: Memory, watches: list[Watch]) -
     def promised(id_: str, expr: Expr) -> None:
         world.always(id_, PROPERTIES[id_].statement, expr)
 
-    for watch in watches:
-        promised(watch.id, ~trainer.handle.see(broken(watch.id)))
+    watched = [watch.id for watch in watches]
+    # A promise that needs something which this world does not have would only hold for the want of it.
+    wants = {"P12": "ABORT" in has.ends, "P35": has.receivers > 0, "P44": "shutdown" in has.ends or "SHUTDOWN" in has.ends}
+    states = {id_: expr for id_, expr in single.of_trainer(trainer).items() if wants.get(id_, True) or id_ in watched}
+    single.claim(world, trainer, watched, states)
     promised("P06", trainer.handle.ledger_size <= has.room)
     promised("P82", seen(trainer.handle, TRAINER, agreement.trainer_waits))
-    agree = (*agreement.TRAINER_AGREES, *([agreement.reads_again] if has.callers == 1 else []))
-    promised("P85", every(*(seen(trainer.handle, TRAINER, agrees) for agrees in agree)))
+    believes = (*agreement.TRAINER_BELIEVES, *([agreement.reads_again] if has.callers == 1 else []))
+    promised("P85", every(*(seen(trainer.handle, TRAINER, one) for one in believes)))
+    promised("P99", every(*(seen(trainer.handle, TRAINER, one) for one in agreement.TRAINER_AGREES)))
     kinds = (c.RefusalKind.VIOLATION, c.RefusalKind.DRIVER)
     trainer.handle.party.never_refuses = frozenset(kinds)
     promised("P23", ~trainer.handle.has_refused_as(kinds))

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from troth.models import any_of, deliver, every, strong, timers
+from troth.models import any_of, deliver, every, timers
 from troth.models.claims import FairSelector
 from troth.models.closing import Asked, Give
 from troth.models.handles import ActionHandle, LinkHandle
@@ -62,6 +62,8 @@ class Way:
     """How often a download breaks off, all receivers together."""
     leases: bool = False
     """The trainer's lease may expire."""
+    waits: bool = False
+    """A source gives up only receivers that are done, and bytes that can be had arrive."""
     dies: bool = False
     """The trainer's process may die."""
     orders: tuple[str, ...] = ()
@@ -266,6 +268,8 @@ def transfer(name: str, doc: str, way: Way) -> Transfer:
     _drivers(made)
     world.ignores(made.trainer.handle, c.Resolve, c.CloseLink)
     world.ignores(made.host.handle, c.Spawn, c.SignalProcess, c.CloseLink)
+    for number, one in enumerate(made.receivers if way.waits else ()):
+        world.fires(made.trainer.handle, "source", key=(1, number), when=one.at("download", D.DONE, D.LOST, D.DROPPED))
     if way.dies:
         world.crash(made.trainer.handle, 1, restarts=False, keeps=keeps)
     return made
@@ -310,26 +314,30 @@ def claims(made: Transfer, *also: str) -> World:
     settled = host.at("acceptance", AcceptanceState.SETTLED, key=1)
     world.always("P37", said("P37"), settled >> every(*held.values()))
     world.always("P62", said("P62"), every(*(trainer.at("source", SourceState.HELD, key=(1, n)) >> held[n] for n in held)))
-    world.always("P85", said("P85"), every(*(seen(trainer.handle, TRAINER, agrees) for agrees in agreement.TRAINER_AGREES)))
+    world.always("P85", said("P85"), every(*(seen(trainer.handle, TRAINER, one) for one in agreement.TRAINER_BELIEVES)))
+    world.always("P99", said("P99"), every(*(seen(trainer.handle, TRAINER, one) for one in agreement.TRAINER_AGREES)))
     kinds = (c.RefusalKind.VIOLATION, c.RefusalKind.DRIVER)
     cores = [one.handle for one in (trainer, host, *made.receivers)]
     for handle in cores:
         handle.party.never_refuses = frozenset(kinds)
     world.always("P23", said("P23"), every(*(~handle.has_refused_as(kinds) for handle in cores)))
-    fair: list[FairSelector] = [strong(deliver), strong(timers), *made.fair]
+    fair: list[FairSelector] = [deliver, timers, *made.fair, *(made.ends if made.way.waits else ())]
     pulling = any_of(*(one.at("download", D.PULLING) for one in made.receivers))
     safe = host.some("acceptance", AcceptanceState.SAFE) & ~host.at("session", H.CLOSED)
     undecided = host.some("acceptance", AcceptanceState.ACCEPTED) | safe
     world.leads_to("P54", said("P54"), pulling, ~pulling, fair=fair)
     world.leads_to("P59", said("P59"), undecided, ~undecided, fair=fair)
     world.leads_to("P50", said("P50"), waiting(trainer, "send"), ~waiting(trainer, "send") | trainer.handle.is_down, fair=fair)
+    told = every(*(one.at("download", D.HELD, D.DONE, D.LOST) for one in made.receivers))
+    lost = host.at("acceptance", AcceptanceState.LOST, key=1)
+    world.leads_to("P59 told", TOLD, lost, told, fair=fair)
     if "close" in made.way.orders:
         world.leads_to("P61", said("P61"), host.at("session", H.DRAINING), host.at("session", H.CLOSED), fair=fair)
     reached = {
         "settled": settled,
-        "lost": host.at("acceptance", AcceptanceState.LOST, key=1),
+        "lost": lost,
         "retired": host.at("acceptance", AcceptanceState.RETIRED, key=1),
-        "one of two": host.at("acceptance", AcceptanceState.LOST, key=1) & held[0] & ~held[1] if len(held) > 1 else settled,
+        "one of two": lost & held[0] & ~held[1] if len(held) > 1 else settled,
         "told before it began": any_of(*(one.at("download", D.LOST) & one.data("download", "attempt", 0) for one in made.receivers)),
         "during": trainer.handle.is_down & pulling & host.at("session", H.CLOSING, H.CLOSED),
         "safe": trainer.handle.is_down & host.at("acceptance", AcceptanceState.SAFE, key=1),
@@ -341,6 +349,7 @@ def claims(made: Transfer, *also: str) -> World:
     return world
 
 
+TOLD = "of a result that is lost every receiver hears, unless it has it"
 REACHED = {
     "settled": "every receiver holds the result, and the host knows",
     "lost": "an accepted result is lost",

@@ -8,6 +8,7 @@ from typing import Any
 from troth.models.worlds.protocol.backend import Callers, Hosts, Session
 from troth.models.worlds.protocol.inside import Snapshot, snapshot
 from troth.models.worlds.protocol.watched import Seen, Watch, never
+from troth.models.worlds.protocol.watching_trainer import BROKEN, remembers
 from troth.spec import messages as m
 from troth.spec.core import Called, TimerFired
 from troth.statemachines import SUPERVISOR
@@ -25,9 +26,10 @@ def _ended(memory: bool, step: Seen) -> bool:
     return memory or (isinstance(step.event, Called) and step.event.call in ("abort", "finalize"))
 
 
-def _begins_late(step: Seen) -> bool:
-    begun = step.sent(m.StartSession, m.ExecuteTask)
-    return bool(begun) and (step.before.teardown.state is not W.OPEN or step.before.gate.state is G.SHUT)
+def _begins_late(memory: Any, step: Seen) -> Any:
+    """P68: whether the end was asked for, by what was called; and what began after that."""
+    ended = memory or (isinstance(step.event, Called) and step.event.call in ("abort", "finalize"))
+    return BROKEN if memory == BROKEN or (ended and step.sent(m.StartSession, m.ExecuteTask)) else bool(ended)
 
 
 def _ends_others(step: Seen) -> bool:
@@ -137,9 +139,9 @@ WATCHES = (
     never("P39", _ends_others),
     never("P66", _executes_busy),
     never("P67", _fails_wrong),
-    never("P68", _begins_late),
+    remembers("P68", False, _begins_late),
     never("P84", any_wrong(_returns_wrong, _starts_wrong, _finalizes_wrong)),
-    never("P85", _remembers_wrong),
+    never("P89", _remembers_wrong),
     never("P92", _aborts_slowly),
 )
 """What is watched of a supervisor."""

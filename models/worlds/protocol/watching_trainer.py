@@ -205,11 +205,15 @@ def kept_the_old(seen: Seen) -> bool:
 # -- memories ----------------------------------------------------------------------------------------------------------
 
 
-def outstanding(memory: Any, seen: Seen) -> Any:
-    """P15: who waits in which call, by what was called and what returned: (call, number). Nobody waits for what was logged."""
+def _waiting(view: Any) -> list[tuple[str, int]]:
+    return [(str(key).partition("/")[0], slot.data.number) for key, slot in view.calls.items()]
+
+
+def told_already(memory: Any, seen: Seen) -> Any:
+    """P15: who was told already, although the trainer takes them to be waiting still, as (call, number). Logging waits for nothing."""
     if memory == BROKEN:
         return BROKEN
-    waiting = list(memory)
+    waiting = [one for one in _waiting(seen.before) if one not in memory]
     if isinstance(seen.event, c.Called) and seen.event.call != "log":
         waiting.append((seen.event.call, seen.event.number))
     for effect in seen.effects:
@@ -217,7 +221,7 @@ def outstanding(memory: Any, seen: Seen) -> Any:
             if (effect.call, effect.number) not in waiting:
                 return BROKEN
             waiting.remove((effect.call, effect.number))
-    return tuple(sorted(waiting))
+    return tuple(sorted(one for one in _waiting(seen.after) if one not in waiting))
 
 
 def delivered(memory: Any, seen: Seen) -> Any:
@@ -241,11 +245,14 @@ def rising(memory: Any, seen: Seen) -> Any:
 
 
 def passed(memory: Any, seen: Seen) -> Any:
-    """P05: by its own count of what came, whether what is reserved may still come. (epoch, highest, second chance, floor, cancelled)."""
+    """P05: by its own count of what came, whether what is given to the user may still come.
+
+    (epoch, highest, second chance, floor, cancelled, what was reserved although it may not come any more).
+    """
     now = epoch_of(seen)
     if memory == BROKEN:
         return BROKEN
-    epoch, highest, second, floor, cancelled = memory if memory[0] == now else (now, 0, 0, 0, 0)
+    epoch, highest, second, floor, cancelled, old = memory if memory[0] == now else (now, 0, 0, 0, 0, ())
     said = seen.message
     if of_session(seen):
         floor = max(floor, said.floor) if isinstance(said, m.TaskReady) else floor
@@ -253,11 +260,13 @@ def passed(memory: Any, seen: Seen) -> Any:
             floor, cancelled = max(floor, said.seq), max(cancelled, said.seq)
     for key in seen.became("ledger", LedgerState.RESERVED):
         if key < floor or key <= cancelled or not (key > highest or key == second):
-            return BROKEN
+            old = (*old, key)
         highest, second = max(highest, key), 0
     if isinstance(said, m.PayloadLost) and seen.effects and said.seq == highest:
         second = said.seq
-    return epoch, highest, second, floor, cancelled
+    if set(seen.became("ledger", LedgerState.DELIVERED)) & set(old):
+        return BROKEN
+    return epoch, highest, second, floor, cancelled, old
 
 
 def told(memory: Any, seen: Seen) -> Any:
@@ -319,8 +328,8 @@ def trainer_watches(epochs: int, tasks: int) -> tuple[Watch, ...]:
     return (
         *(never(id_, wrong) for id_, wrong in steps.items()),
         remembers("P04", (), delivered),
-        remembers("P15", (), outstanding, lasts=False),
-        remembers("P05", (0, 0, 0, 0, 0), passed),
+        remembers("P15", (), told_already, lasts=False),
+        remembers("P05", (0, 0, 0, 0, 0, ()), passed),
         remembers("P30", (0, 0), rising),
         remembers("P33", (), consistent),
         Watch("P10", (), told, names),

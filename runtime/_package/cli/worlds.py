@@ -47,7 +47,7 @@ def _told(found: Found, *, mutants: bool) -> dict[str, Any]:
         "standard": found.name in built_in.STANDARD,
         "bounds": {n: {"default": b.default, "doc": b.doc, "least": b.least, "most": b.most} for n, b in bounds.items()},
         "parties": [h.name for h in world.handles if isinstance(h.component, PartyComponent)],
-        "properties": [{"id": p.id, "kind": p.kind.value, "statement": p.statement} for p in world.properties],
+        "properties": [{"id": p.id, "kind": p.kind.value, "role": p.role.value, "statement": p.statement} for p in world.properties],
     }
     if mutants:
         told["mutants"] = _mutants(world)

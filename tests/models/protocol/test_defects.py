@@ -81,7 +81,7 @@ def test_the_search_says_what_it_looked_at(capsys: pytest.CaptureFixture[str]) -
     ("words", "message"),
     [
         (["--mutant", "D99"], "no standard world has a mutant 'D99'"),
-        (["--mutant", "D9", "--property", "P99"], "no standard world that holds the mutant claims P99"),
+        (["--mutant", "D9", "--property", "P999"], "no standard world that holds the mutant claims P999"),
         (["--mutant", "D9", "--bound", "loss=2"], "--bound needs a WORLD"),
     ],
 )
