@@ -115,6 +115,8 @@ class Exploration:
     seconds: float = 0.0
     levels: Levels | None = None
     engine: str = "scalar"
+    processes: int = 1
+    """As many as searched at once. What others asked the components stayed with them: then the tables here are not complete."""
 
     def cut_short(self, states: int, before: tuple[int, int]) -> None:
         """The limit on states was passed in this level: say the limit, and count none of the level's edges.

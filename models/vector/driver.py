@@ -147,6 +147,7 @@ class VectorSearch:
         while len(front[0]):
             team = self._team(len(front[0]))
             if team is not None:
+                self.found.processes = team.workers
                 front, ending = team.run(front)
                 if ending is not None:
                     self.found.ending = ending
