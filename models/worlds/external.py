@@ -2,8 +2,8 @@
 
 Each configuration takes one thing to two and leaves the others small: tasks, receivers, callers of the API, faults of the link, deaths of
 processes. All of them have two attempts for tasks and results, and timers that may fire whenever they are armed; heartbeats are in
-``lease``. A timer that is armed fires in the end, also that of a lease, whoever answers; so a wait that only a lease would end shows in
-``external/answers`` alone, where no lease expires and no order comes. A policy ``on_unresponsive = "wait"`` only makes a lease wait
+``lease``. A timer that is armed fires in the end, also that of a lease, whoever answers; that no wait needs a lease while its peer is there
+shows in ``external/answers`` and in ``answers``. A policy ``on_unresponsive = "wait"`` only makes a lease wait
 longer, so these have ``"fail"``, but for ``external/patient``.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 from troth.models.bounds import Bound, Bounds, blueprint
 from troth.models.world import World
 from troth.models.worlds.protocol.configured import ALWAYS, FETCHED, NO_BEATS, SCRIPT, configured
+from troth.models.worlds.protocol.presence import answering
 from troth.models.worlds.protocol.session import Deal
 
 LAUNCHED = (*ALWAYS, "P55", "P69")
@@ -27,7 +28,7 @@ def external(bounds: Bounds) -> World:
     )  # fmt: skip
     promises = (*LAUNCHED, *FETCHED, "P50", "P54", "P59", "P61", "P63", *(("P71",) if bounds.crashes else ()))
     reached = ("R02", "R06", "R07", "R08", "R10", "R16", "R21", "R22", "R23", "R24", "R26") if bounds.loss and bounds.crashes else ()
-    return configured("external", external.doc, deal, promises, reached)
+    return configured("external", external.doc, deal, promises, reached, held_back=())
 
 
 @blueprint("external/returns")
@@ -37,14 +38,18 @@ def returns(_bounds: Bounds) -> World:
     return configured("external/returns", returns.doc, deal, (*LAUNCHED, *FETCHED, *IN_THE_END, "P54", "P59"))
 
 
-@blueprint("external/answers", loss=Bound(1, "messages that may be lost", 0, 3))
+@blueprint(
+    "external/answers",
+    loss=Bound(1, "messages that may be lost", 0, 3),
+    cuts=Bound(1, "how often the link may be cut", 0, 2),
+)
 def answers(bounds: Bounds) -> World:
     """Nobody orders an end and no lease expires: what was lost is asked for until it is answered, and so every call returns."""
-    deal = Deal(
-        launched=True, receivers=1, losses=bounds.loss, full="loses", orders=(), calls=(*SCRIPT, "give up receive"),
-        without=NO_BEATS | {"lease"},
-    )  # fmt: skip
-    return configured("external/answers", answers.doc, deal, (*LAUNCHED, *FETCHED, "P48", "P50", "P51", "P54", "P59"))
+    promises = (*LAUNCHED, *FETCHED, "P48", "P50", "P51", "P54", "P59", "P74")
+    return answering(
+        "external/answers", answers.doc, promises, launched=True, receivers=1, losses=bounds.loss, cuts=bounds.cuts, orders=(),
+        calls=(*SCRIPT, "give up receive"),
+    ).world  # fmt: skip
 
 
 @blueprint("external/tasks")
@@ -67,7 +72,14 @@ def calls(_bounds: Bounds) -> World:
     deal = Deal(
         launched=True, calls=(*SCRIPT, "resend", "other", "shutdown", *GIVEN_UP), orders=("stop", "close"), strangers=1, without=NO_BEATS,
     )  # fmt: skip
-    return configured("external/calls", calls.doc, deal, (*LAUNCHED, "P26", "P32", "P33", "P72", "P79", "P49", "P50"), ("R05",))
+    return configured(
+        "external/calls",
+        calls.doc,
+        deal,
+        (*LAUNCHED, "P26", "P32", "P33", "P72", "P79", "P49", "P50"),
+        ("R05",),
+        held_back=("P49", "P50"),
+    )
 
 
 @blueprint("external/cut")

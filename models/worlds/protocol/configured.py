@@ -24,6 +24,10 @@ SCRIPT = ("receive", "take", "send")
 """The calls of a script that does what it should."""
 
 
+HELD_BACK = ("P43", "P50")
+"""What needs more than weak fairness where a full link holds the trainer's steps back. In ``answers`` none does."""
+
+
 def breakable(deal: Deal, id_: str) -> bool:
     """Whether anything in such a world could break the property; where nothing can, it is not claimed."""
     match id_:
@@ -36,11 +40,16 @@ def breakable(deal: Deal, id_: str) -> bool:
     return True
 
 
-def configured(name: str, doc: str, deal: Deal, promises: tuple[str, ...], reached: tuple[str, ...] = ()) -> World:
-    """The world of ``deal``, which keeps these promises, as far as they could be broken in it, and contains these races."""
+def configured(
+    name: str, doc: str, deal: Deal, promises: tuple[str, ...], reached: tuple[str, ...] = (), *, held_back: tuple[str, ...] = HELD_BACK
+) -> World:
+    """The world of ``deal``, which keeps these promises, as far as they could be broken in it, and contains these races.
+
+    Of ``held_back`` more than weak fairness is assumed, because a full link holds steps back; see ``promise``.
+    """
     promises = tuple(id_ for id_ in promises if breakable(deal, id_))
     world = World(name, doc)
     made = session(world, deal, promises, [acceptances()] if reached else [])
-    promise(made, promises)
+    promise(made, promises, held_back)
     races(made, reached)
     return world

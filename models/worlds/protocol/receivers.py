@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from troth.models.closing import Give
+from troth.models.expressions import Expr
 from troth.models.handles import ActionHandle
 from troth.models.world import World
 from troth.models.worlds.protocol.reading import Reading
@@ -32,7 +33,8 @@ class Receivers:
     """The receivers, by (sequence, receiver), and what may become of their downloads."""
 
     of: Mapping[tuple[int, int], Reading] = field(factory=dict)
-    ends: tuple[ActionHandle, ...] = ()
+    arrive: tuple[ActionHandle, ...] = ()
+    """The payload is there: what must have its turn where bytes do not stand still for ever."""
 
 
 def named(seq: int, receiver: int) -> str:
@@ -44,7 +46,7 @@ def receivers(world: World, deal: Deal, trainer: Reading, host: Reading, ids: It
     """Build them; none where results ride along."""
     wanted = frozenset(ids)
     of: dict[tuple[int, int], Reading] = {}
-    ends: list[ActionHandle] = []
+    arrive: list[ActionHandle] = []
     for seq in range(1, deal.tasks + 1):
         for number in range(deal.receivers):
             watches = tuple(watch for watch in receiver_watches() if watch.id in wanted)
@@ -52,19 +54,23 @@ def receivers(world: World, deal: Deal, trainer: Reading, host: Reading, ids: It
             one = Reading(world.party(named(seq, number), core, stale_timers=False), RECEIVER)
             world.ignores(one.handle, c.Pull, c.CancelTransfer)
             of[seq, number] = one
-            ends += _ends(world, trainer, one, seq, number)
+            arrive.append(_ends(world, trainer, one, seq, number))
     if of:
         _switch(world, deal, trainer, host, of)
-    return Receivers(of, tuple(ends))
+    return Receivers(of, tuple(arrive))
 
 
-def _ends(world: World, trainer: Reading, one: Reading, seq: int, number: int) -> Iterable[ActionHandle]:
-    """A transfer completes only while its source serves it; it may fail at any time."""
+def _ends(world: World, trainer: Reading, one: Reading, seq: int, number: int) -> ActionHandle:
+    """A transfer completes only while its source serves it; it may fail at any time. What completes it."""
     pulling = one.at("download", DownloadState.PULLING)
     served = trainer.at("source", *LIVE, key=(seq, number))
-    for outcome, when in ((c.TransferOutcome.COMPLETE, pulling & served), (c.TransferOutcome.FAILED, pulling)):
-        event = c.TransferEnded("payload", (seq, number), outcome)
-        yield world.may(one.handle, event, when=when, name=f"transfer {outcome.value}")
+
+    def ends(outcome: c.TransferOutcome, when: Expr) -> ActionHandle:
+        return world.may(one.handle, c.TransferEnded("payload", (seq, number), outcome), when=when, name=f"transfer {outcome.value}")
+
+    complete = ends(c.TransferOutcome.COMPLETE, pulling & served)
+    ends(c.TransferOutcome.FAILED, pulling)
+    return complete
 
 
 def _switch(world: World, deal: Deal, trainer: Reading, host: Reading, of: Mapping[tuple[int, int], Reading]) -> None:
