@@ -141,7 +141,7 @@ WATCHES = (
     never("P67", _fails_wrong),
     remembers("P68", False, _begins_late),
     never("P84", any_wrong(_returns_wrong, _starts_wrong, _finalizes_wrong)),
-    never("P85", _remembers_wrong),
+    never("P89", _remembers_wrong),
     never("P92", _aborts_slowly),
 )
 """What is watched of a supervisor."""
