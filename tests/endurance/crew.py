@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -98,10 +99,24 @@ class Run:
 
     def heard(self, trainers: int) -> list[int]:
         """Wait until every trainer is in the middle of its task of round 2; their pids."""
-        for index in range(trainers):
-            with (self.home / f"here-{index}").open() as fifo:  # opens when somebody writes
-                self.pids.append(int(fifo.read()))
+        self.pids += [int(self._said(self.home / f"here-{index}")) for index in range(trainers)]
         return self.pids
+
+    def _said(self, path: Path) -> str:
+        """What a trainer writes to its pipe, unless the run ends before that."""
+        ended = os.pidfd_open(self.process.pid)
+        pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            while True:
+                ready, _, _ = select.select([pipe, ended], [], [])
+                if pipe in ready and (text := os.read(pipe, 64)):
+                    return text.decode()
+                if ended in ready:
+                    _, err = self.process.communicate()
+                    raise AssertionError(f"the run ended before anybody wrote to {path.name}: {err}")
+        finally:
+            os.close(pipe)
+            os.close(ended)
 
     def guardian(self) -> psutil.Process:
         """The guardian of the host."""
