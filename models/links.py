@@ -144,7 +144,7 @@ class LinkComponent(Component):
         if local.status is not Status.UP:
             return (Outcome(local, note=f"{self.name} is {local.status.value}, lost"),)
         room = self.capacity - len(local.messages)
-        taken, note = self._new(local, push.messages), ""
+        taken, note = self.fresh(local, push.messages), ""
         if len(taken) > room:
             if self.full is Full.BLOCKS:
                 return ()
@@ -153,7 +153,7 @@ class LinkComponent(Component):
             taken, note = taken[:room], f"{self.name} is full, {len(taken) - room} lost"
         return (Outcome(self._with(local, (*local.messages, *(self._entry(m) for m in taken))), note=note),)
 
-    def _new(self, local: LinkLocal, messages: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+    def fresh(self, local: LinkLocal, messages: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
         """What is to be put on the link: where it merges, only what is not on its way already."""
         if not self.merges:
             return messages

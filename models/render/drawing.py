@@ -184,7 +184,7 @@ def _label(canvas: Canvas, flight: Flight, ends: tuple[float, float], heights: t
     segment = min(begin, end) + COLUMN * (max(1, round(abs(end - begin) / COLUMN)) // 2)
     x = min(segment + COLUMN * 0.8, max(begin, end) - 20)
     words = flight.message if len(flight.message) <= 34 else f"{flight.message[:33]}…"
-    words += {Fate.LOST: " lost", Fate.FULL: " no room", Fate.IN_FLIGHT: " in flight"}.get(flight.fate, "")
+    words += {Fate.LOST: " lost", Fate.FULL: " no room", Fate.MERGED: " again", Fate.IN_FLIGHT: " in flight"}.get(flight.fate, "")
     y = top + (bottom - top) * (x - begin) / (end - begin) - 5
     if flight.fate is Fate.IN_FLIGHT:  # beyond the end of its line, where nothing else is
         x, y = end + (1 if end > begin else -1) * (len(words) * LETTER / 2 + 8), bottom + 4

@@ -26,6 +26,7 @@ class Fate(Enum):
     DELIVERED = "delivered"
     LOST = "lost"
     FULL = "found no room"
+    MERGED = "on its way already"
     IN_FLIGHT = "in flight"
 
 
@@ -81,15 +82,7 @@ class Tracker:
         inside = self.inside.setdefault(reaction.component, [])
         match reaction.operation:
             case Push(messages=messages):
-                room = len(after.messages) - len(before.messages)
-                source = pushed[reaction.component].pop(0)
-                for place, message in enumerate(messages):
-                    flight = self._born(number, message, self.labels[reaction.component], source, self.system.name(link.target))
-                    if place < room:
-                        inside.append(flight)
-                    else:
-                        flight.died = number
-                        flight.fate = Fate.FULL if before.status is Status.UP else Fate.LOST
+                self._pushed(number, reaction, link, messages, pushed[reaction.component].pop(0))
             case LinkOp.DELIVER | LinkOp.LOSE if reaction.variant != "closed" or before.messages:
                 flight = inside[_gone(before.messages, after.messages)] if link.ordered else self._first(inside, reaction.variant)
                 inside.remove(flight)
@@ -106,6 +99,26 @@ class Tracker:
                 inside.clear()
             case _:
                 pass
+
+    def _pushed(self, number: int, reaction: Reaction, link: LinkComponent, messages: tuple[Hashable, ...], source: str) -> None:
+        before, after = reaction.before, reaction.after
+        if not isinstance(before, LinkLocal) or not isinstance(after, LinkLocal):
+            raise TypeError(f"{reaction.name} is a link without a link's state")
+        fresh, room = list(link.fresh(before, messages)), len(after.messages) - len(before.messages)
+        for message in messages:
+            flight = self._born(number, message, self.labels[reaction.component], source, self.system.name(link.target))
+            flight.died = number
+            if before.status is not Status.UP:
+                flight.fate = Fate.LOST
+            elif message not in fresh:
+                flight.fate = Fate.MERGED
+            elif not room:
+                flight.fate = Fate.FULL
+            else:
+                flight.died = None
+                self.inside[reaction.component].append(flight)
+                room -= 1
+                fresh.remove(message)
 
     def _born(self, number: int, message: Hashable, link: str, source: str, target: str) -> Flight:
         flight = Flight(len(self.flights), value(message), link, source, target, number, message)

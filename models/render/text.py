@@ -71,7 +71,7 @@ def worth_saying(step: StoryStep) -> bool:
 def _sent(flights: list[Flight]) -> Iterator[str]:
     for flight in flights:
         instant = flight.link == ""
-        lost = f", {flight.fate.value}" if flight.fate in (Fate.FULL, Fate.LOST) and flight.died == flight.born else ""
+        lost = f", {flight.fate.value}" if flight.fate in (Fate.FULL, Fate.LOST, Fate.MERGED) and flight.died == flight.born else ""
         yield f"→ {flight.target}: {flight.message}{' (at once)' if instant else ''}{lost}"
 
 

@@ -22,6 +22,7 @@ STANDARD: tuple[str, ...] = (
     "answers/tasks",
     "answers/ends",
     "answers/promptly",
+    "answers/lossy",
     "answers/process",
     "answers/receivers",
     "answers/bytes",

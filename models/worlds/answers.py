@@ -60,6 +60,13 @@ def ends(bounds: Bounds) -> World:
     return _ended(made)
 
 
+@blueprint("answers/lossy")
+def lossy(_bounds: Bounds) -> World:
+    """A link that loses messages for ever, but not every copy of one: whoever says it again gets through, and every end closes."""
+    promises = (*KEPT, *FETCHED, *RETURNS, *ENDS)
+    return answering("answers/lossy", lossy.doc, promises, unreliable=True, receivers=1, orders=("close", "abort")).world
+
+
 @blueprint("answers/promptly")
 def promptly(_bounds: Bounds) -> World:
     """Nothing is lost and no limit is ever over: an attached trainer's end, in order or not, is over because the trainer says so."""

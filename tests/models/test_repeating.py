@@ -51,6 +51,23 @@ def test_a_link_that_merges_carries_each_message_once(engine: str) -> None:
     assert found.truncated == 0
 
 
+def test_a_trace_says_what_was_merged() -> None:
+    """And goes on to say rightly what is on its way."""
+    world = World("two")
+    twice = [Send("line", "one"), Send("line", "two")]
+    one = world.party("one", lambda n, e: (n + 1, twice[: n + 1]) if n < 2 else None, initial=0)
+    other = world.party("other", lambda said, e: ((*said, e.message), []), initial=())
+    world.link(one, other, "line", capacity=2, full="truncates", merges=True)
+    world.may(one, "say")
+    world.never("two", "two arrives", other.where(lambda said: said == ("one", "two"), "both"))
+    (found,) = check(world).properties
+
+    assert found.trace is not None
+    lines = [line.split("  ")[-1].strip() for line in text(found.trace).splitlines()]
+    assert "→ other: one, on its way already" in lines
+    assert "in flight: one>other one, two" in lines
+
+
 def test_a_message_that_was_delivered_is_sent_again() -> None:
     """Merging is with what is on its way, not with what arrived."""
     world = conversation(capacity=2, full="truncates", merges=True)

@@ -10,7 +10,8 @@ hold at all times, and it hides whether anything but the limit ever ends a wait.
   gone, and dead whoever would have said so.
 
 What is asked again is asked again at any time, as everywhere. The control link *merges* (``Deal.merges``), so no step is held back, and
-everything is claimed under weak fairness: what can happen from some point on without a break happens. Losses and cuts are finite.
+everything is claimed under weak fairness: what can happen from some point on without a break happens. Losses and cuts are finite, but in
+``answers/lossy``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from troth.models.claims import FairSelector
+from troth.models.claims import FairSelector, strong
 from troth.models.expressions import Expr
 from troth.models.properties import connects, deliver, timers
 from troth.models.world import World
@@ -85,15 +86,23 @@ def answering(name: str, doc: str, promises: tuple[str, ...], *, expiry: bool = 
 def _heard(s: Session) -> None:
     """What the trainer answers by itself, whatever its script does."""
     waits = {"P51 heard": ("a task that goes out is acknowledged or refused, whatever the script does", UNANSWERED)}
-    if s.deal.losses or "stop" in s.deal.orders:
+    if s.deal.losses or s.deal.unreliable or "stop" in s.deal.orders:
         waits["P51 cancelled"] = ("that a task was given up is acknowledged", (DeliveryState.CANCELLING,))
     for name, (statement, states) in waits.items():
         s.world.leads_to(name, statement, s.host.at("delivery", *states), ~s.host.at("delivery", *states), fair=fair(s))
 
 
 def fair(s: Session, acts: Iterable[str] = ()) -> list[FairSelector]:
-    """What has its turn: the network, timers, bytes that can be had, a process that has nothing left to do; and these acts of a script."""
-    found: list[FairSelector] = [deliver, timers, *s.receivers.arrive, *(s.script[name] for name in acts)]
+    """What has its turn: the network, timers, bytes that can be had, a process that has nothing left to do; and these acts of a script.
+
+    All of it weakly fair, but for the delivery of what may be lost any number of times: whoever says a thing again and again gets through.
+    """
+    found: list[FairSelector] = [
+        strong(deliver) if s.deal.unreliable else deliver,
+        timers,
+        *s.receivers.arrive,
+        *(s.script[name] for name in acts),
+    ]
     if s.deal.cuts:
         found.append(connects)
     if s.deal.launched:

@@ -68,6 +68,8 @@ class Deal:
     merges: bool = False
     """What is said again while it is on its way is said once. No step is held back then, and weak fairness is enough."""
     losses: int = 0
+    unreliable: bool = False
+    """The control link may lose any number of messages, the oldest at a time, so that each comes to where it could be delivered."""
     duplicates: int = 0
     cuts: int = 0
     trainer_crashes: int = 0
@@ -134,8 +136,8 @@ def session(world: World, deal: Deal, ids: Iterable[str], host_too: Iterable[Wat
     losses = world.budget("losses", deal.losses) if deal.losses else None
     duplicates = world.budget("duplicates", deal.duplicates) if deal.duplicates else None
     line: dict[str, Any] = {
-        "lossy": losses or False, "duplicating": duplicates or False, "full": deal.full, "ordered": True, "delay": deal.delay,
-        "merges": deal.merges,
+        "lossy": deal.unreliable or losses or False, "loses": "oldest" if deal.unreliable else "any", "duplicating": duplicates or False,
+        "full": deal.full, "ordered": True, "delay": deal.delay, "merges": deal.merges,
     }  # fmt: skip
     to_host = world.link(trainer.handle, host.handle, "control", capacity=deal.capacity, **line)
     to_trainer = world.link(host.handle, trainer.handle, "control", capacity=deal.capacity_to_trainer or deal.capacity, **line)
