@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from troth.models.check import explore
 from troth.models.errors import Exhausted
@@ -109,9 +109,8 @@ def exported(
     mapped = [value for r in refines for value in r.mapping.values() if isinstance(value, Expr)]
     claimed = [e for p in world.properties for e in (p.expr, p.then) if e is not None]
     watching = Watching(system, [*claimed, *chosen.values(), *mapped])
-    # In one process: what a second one tabulates stays there.
-    bounded = Limits(max_states=limits.max_states, max_bytes=limits.max_bytes) if limits else Limits()
-    found = explore(system, watching.properties, bounded, report=report)
+    # In one process: what a second one tabulates and notes stays there, and would be missing here.
+    found = explore(system, watching.properties, evolve(limits or Limits(), stop_at_violation=False, workers=1), report=report)
     if found.ending is not Ending.COMPLETE:
         raise Exhausted(
             f"world {world.name}: the search stopped at {found.states:,} states; only a world that was searched completely is exported"

@@ -22,6 +22,7 @@ from troth.models.mutants import (
     of_worlds,
     prepared,
 )
+from troth.models.vector import driver
 from troth.spec import (
     Atom,
     Called,
@@ -259,6 +260,15 @@ def test_a_world_that_does_not_hold_judges_nobody() -> None:
     world.properties[0] = evolve(world.properties[0], expr=~world.properties[0].expr)
     with pytest.raises(WorldError, match="stop-and-wait is violated; mutants are judged in worlds that hold"):
         prepared(world, check(world))
+
+
+def test_a_world_that_several_processes_searched_judges_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which calls met which row is known only of those that were made here."""
+    monkeypatch.setattr(driver, "FORK_FRONTIER", 1)
+    monkeypatch.setattr(driver, "FORK_LEARNT", 1 << 30)
+    world = stop_and_wait()
+    with pytest.raises(WorldError, match=r"stop-and-wait was searched by several processes, .*; use Limits\(workers=1\)"):
+        prepared(world, check(world, engine="vector", limits=Limits(workers=2)))
 
 
 def test_without_a_declared_party_there_is_nothing_to_mutate() -> None:

@@ -14,11 +14,12 @@ import pytest
 from tests.models.random_worlds import random_world
 from tests.models.tlc import TlcRun, require_tlc, tlc
 from troth.cli.finding import find
-from troth.models import Verdict, World, check, deliver, jointly
+from troth.models import Verdict, World, check, deliver, jointly, scalar
 from troth.models.errors import Exhausted, WorldError
 from troth.models.exploration import Limits
 from troth.models.properties import PropertyKind
 from troth.models.tla import Exported, Refinement, exported
+from troth.models.vector import driver
 from troth.models.worlds.bench.session import session
 from troth.spec import core, messages
 from troth.spec.core import CancelTimer, CancelTransfer, LinkLost, LinkUp, Pull, Received, Send, SetTimer, TimerFired, TransferOutcome
@@ -317,6 +318,29 @@ def test_a_world_that_was_not_searched_completely_is_not_exported() -> None:
     """A table with holes would agree with nothing."""
     with pytest.raises(Exhausted, match="only a world that was searched completely is exported"):
         exported(session(T=1, R=1, A=1, C=1), limits=Limits(max_states=100))
+
+
+def test_an_export_is_whole_where_a_search_would_have_used_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another process asks a component, and notes of its states, stays there: tables from such a search have holes."""
+
+    def world() -> World:
+        tree = World("tree", "each state is one local state, so it is one process that asks what comes of it")
+        walker = tree.party("walker", lambda n, event: (2 * n + (event.call == "right"), ()) if n < 512 else None, initial=1)
+        tree.may(walker, "left")
+        tree.may(walker, "right")
+        return tree
+
+    alone = exported(world(), limits=Limits(workers=1)).text
+    monkeypatch.setattr(driver, "FORK_FRONTIER", 20)
+    monkeypatch.setattr(driver, "FORK_LEARNT", 1 << 30)
+    monkeypatch.setattr(scalar, "explore_if_small", lambda *_args, **_options: None)
+
+    assert check(world(), limits=Limits(workers=2)).exploration.processes == 2
+    assert exported(world()).text == alone
+    assert exported(world(), limits=Limits(workers=2)).text == alone
+    assert exported(searched := world()).text == alone
+    assert check(searched, limits=Limits(workers=2)).exploration.processes == 2
+    assert exported(searched).text == alone
 
 
 def test_observations_and_definitions_are_written_when_asked_for() -> None:
