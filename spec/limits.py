@@ -53,7 +53,7 @@ class Limits:
 
     # The lease: how long silence may last.
     heartbeat_interval_s: float = seconds(5.0, "a trainer says that it lives this often; also how long a suspect has to answer")
-    lease_timeout_s: float = seconds(30.0, "silence after which a peer is suspect")
+    lease_timeout_s: float = seconds(30.0, "silence after which a peer is suspect; must outlast a message there and back, at its slowest")
     unresponsive_limit_s: float = seconds(600.0, "how long a silent peer whose process lives is waited for")
 
     # Opening a session.
