@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from troth.models.mutants.campaign import CORE, Fate, Judged, Prepared, campaign, judged, mutated, of_worlds, prepared
+from troth.models.mutants.campaign import CORE, Fate, Judged, Prepared, campaign, in_stages, judged, mutated, of_worlds, prepared
 from troth.models.mutants.defects import DEFECTS
 from troth.models.mutants.lapses import LAPSES
 from troth.models.mutants.machines import Mutant, filled, mutants
@@ -25,6 +25,7 @@ __all__ = [
     "altered",
     "campaign",
     "filled",
+    "in_stages",
     "judged",
     "mutants",
     "mutated",

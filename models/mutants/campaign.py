@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from typing import Self
 
 from attrs import define, evolve, field, frozen
 
@@ -134,7 +135,7 @@ def judged(mutant: Mutant, worlds: Sequence[Prepared], limits: Limits | None = N
     """The fate of one mutant in these worlds, smallest first. ``limits.max_states`` bounds each search."""
     found = advanced(mutant, Case(), worlds, limits or Limits(), PATIENCE if patience is None else patience, last=True)
     if not isinstance(found, Judged):
-        raise AssertionError(f"{mutant.name} was judged in every world, and is not decided")
+        raise TypeError(f"{mutant.name} was judged in every world, and is not decided")
     return found
 
 
@@ -228,7 +229,7 @@ Reporter = Callable[[int, int, Judged], None]
 
 @frozen(eq=False)
 class Work:
-    """What the forked workers of ``advance`` see: the worlds are explored before the fork, and nothing has to be sent."""
+    """What the forked workers see: the worlds are explored before the fork, and nothing has to be sent."""
 
     mutants: Sequence[Mutant]
     cases: Sequence[Case]
@@ -236,11 +237,15 @@ class Work:
     limits: Limits
     patience: int
     last: bool
+    note: Callable[[Judged], None] | None
 
     def one(self, place: int) -> Judged | Case:
         """The next step of one of them."""
         case = self.cases[place]
-        return advanced(self.mutants[place], case, self.worlds, self.limits, self.patience, last=self.last)
+        found = advanced(self.mutants[place], case, self.worlds, self.limits, self.patience, last=self.last)
+        if self.note is not None and isinstance(found, Judged):
+            self.note(found)
+        return found
 
 
 _work: Work | None = None
@@ -254,7 +259,7 @@ def campaign(
     patience: int | None = None,
 ) -> list[Judged]:
     """Judge every mutant, ``limits.processes`` at a time. The answer and its order depend on neither the number nor the timing."""
-    return in_stages(all_of, [lambda: worlds], limits, report, patience)
+    return in_stages(all_of, [lambda: worlds], limits, report, patience=patience)
 
 
 def in_stages(
@@ -262,43 +267,69 @@ def in_stages(
     stages: Sequence[Callable[[], Sequence[Prepared]]],
     limits: Limits | None = None,
     report: Reporter | None = None,
+    *,
     patience: int | None = None,
+    known: Mapping[str, Judged] | None = None,
+    note: Callable[[Judged], None] | None = None,
 ) -> list[Judged]:
-    """The same, where worlds are explored only when they are needed: a stage gives further worlds, larger than those before."""
+    """The same, where worlds are explored as they are needed: a stage gives further ones, larger than those before.
+
+    While the mutants are judged in one stage the worlds of the next are explored already. What is ``known`` is not asked again. ``note``
+    is called with each fate as soon as there is one, in the process that found it.
+    """
     limits = limits or Limits()
-    done: dict[str, Judged] = {}
+    done = dict(known or {})
     cases = {mutant.name: Case() for mutant in all_of}
+    upcoming = stages[0]()
     worlds: list[Prepared] = []
-    for place, stage in enumerate(stages):
+    for place in range(len(stages)):
         open_ = [mutant for mutant in all_of if mutant.name not in done]
         if not open_:
             break
-        worlds += stage()
+        worlds = [*worlds, *upcoming]
         last = place == len(stages) - 1
-        work = Work(open_, [cases[mutant.name] for mutant in open_], worlds, limits, PATIENCE if patience is None else patience, last)
-        for mutant, answer in zip(open_, _answers(work), strict=True):
-            if isinstance(answer, Case):
-                cases[mutant.name] = answer
-                continue
-            done[mutant.name] = answer
-            if report is not None:
-                report(len(done), len(all_of), answer)
+        of = [cases[mutant.name] for mutant in open_]
+        work = Work(open_, of, worlds, limits, PATIENCE if patience is None else patience, last, note)
+        with _Answers(work) as answers:
+            upcoming = () if last else stages[place + 1]()
+            for mutant, answer in zip(open_, answers.all(), strict=True):
+                if isinstance(answer, Case):
+                    cases[mutant.name] = answer
+                    continue
+                done[mutant.name] = answer
+                if report is not None:
+                    report(len(done), len(all_of), answer)
     return [done[mutant.name] for mutant in all_of]
 
 
-def _answers(work: Work) -> Iterator[Judged | Case]:
-    global _work  # noqa: PLW0603 - inherited by the fork
-    places = range(len(work.mutants))
-    processes = min(work.limits.processes, len(places)) if can_fork() else 1
-    if processes < 2:
-        yield from map(work.one, places)
-        return
-    _work = work
-    try:
-        with multiprocessing.get_context("fork").Pool(processes, _start) as pool:
-            yield from pool.imap(_one, places)
-    finally:
+class _Answers:
+    """The answers of some work, which is begun at once where there are processes for it."""
+
+    def __init__(self, work: Work) -> None:
+        global _work  # noqa: PLW0603 - inherited by the fork
+        self.work = work
+        places = range(len(work.mutants))
+        processes = min(work.limits.processes, len(places)) if can_fork() else 1
+        self.pool = None
+        self.found: Iterable[Judged | Case] = map(work.one, places)
+        if processes > 1:
+            _work = work
+            self.pool = multiprocessing.get_context("fork").Pool(processes, _start)
+            self.found = self.pool.imap(_one, places)
+
+    def all(self) -> Iterable[Judged | Case]:
+        """One a mutant, in their order."""
+        return self.found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_of: object) -> None:
+        global _work  # noqa: PLW0603
         _work = None
+        if self.pool is not None:
+            self.pool.terminate()
+            self.pool.join()
 
 
 def can_fork() -> bool:

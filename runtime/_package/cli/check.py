@@ -68,6 +68,12 @@ class Failed:
 @click.option("--property", "properties", multiple=True, metavar="ID", help="Check this property only. Repeatable.")
 @click.option("--mutant", metavar="NAME", help="Check with this mutant in it; without WORLD, find one that shows it.")
 @click.option("--mutants", is_flag=True, help="Judge every mutant of the worlds' parties.")
+@click.option(
+    "--record", type=click.Path(dir_okay=False, path_type=Path), help="With --mutants: note each fate there, and go on from there."
+)
+@click.option(
+    "--patience", type=click.IntRange(min=0), help="With --mutants: states to look for a promise in, before conformance is asked."
+)
 @click.option("--max-states", type=click.IntRange(min=1), help="Stop after this many states: the answer is then unknown.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes to search with. [default: one a processor]")
 @click.option("--replay", metavar="TOKEN", help="Execute a trace again, step by step, and show it.")
@@ -80,6 +86,8 @@ def check(
     properties: tuple[str, ...],
     mutant: str | None,
     mutants: bool,
+    record: Path | None,
+    patience: int | None,
     max_states: int | None,
     workers: int | None,
     replay: str | None,
@@ -101,6 +109,8 @@ def check(
         as_json=as_json,
     )
     _sensible(options, mutants=mutants, replay=replay)
+    if not mutants and (record is not None or patience is not None):
+        raise click.UsageError("--record and --patience go with --mutants")
     if mutant is not None and not world:
         from troth.cli.search import search  # noqa: PLC0415 - only where it is asked for
 
@@ -108,9 +118,10 @@ def check(
     found = [find(name) for name in options.names or built_in.STANDARD]
     worlds = _built(found, options)
     if mutants:
-        from troth.cli.mutation import judge  # noqa: PLC0415 - only where it is asked for
+        from troth.cli.mutation import Asked as Judging  # noqa: PLC0415 - only where it is asked for
+        from troth.cli.mutation import judge  # noqa: PLC0415
 
-        return judge(worlds, options.limits, as_json=as_json)
+        return judge(worlds, Judging(limits=options.limits, record=record, patience=patience, as_json=as_json))
     if replay is not None:
         from troth.cli.replaying import show  # noqa: PLC0415
 

@@ -1,12 +1,13 @@
 """``troth check --mutant NAME`` without a world: the standard worlds are searched for one in which the mutant shows, smallest first.
 
-A named patch says in which world it shows best, and by which property: that world comes first, and only that property is asked for.
+Promises are asked in all of them before anything else is, so what is shown is what somebody would have suffered; only where no promise
+is broken in any world does it count that a world does not reach what it should, or that a step is not the one of the tables.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -22,46 +23,53 @@ from troth.models.check import CheckResult, Verdict, check
 from troth.models.errors import WorldError
 from troth.models.mutants import Mutant, mutated, of_worlds
 from troth.models.mutants.derived import declared
-from troth.models.mutants.patches import named
 from troth.models.world import World
 from troth.models.worlds.sizes import smallest_first
+from troth.spec.properties import Role
 
 if TYPE_CHECKING:
     from troth.cli.check import Options
+
+PASSES = ((Role.PROMISE,), (Role.REACH, Role.CONFORMANCE))
+"""What is asked in all worlds, before what is asked after it."""
 
 
 def search(name: str, options: Options) -> int:
     """Search, show the first violation, and stop there. 0: it shows nowhere; 1: here it is; 3: nowhere, but some search stopped early."""
     started = perf_counter()
-    progress = ProgressLine()
-    patch = named(name)
-    wanted = options.properties or ((patch.property,) if patch and patch.property else ())
     answers: list[tuple[Asked, CheckResult]] = []
-    for found, world, mutant in _holding(name, patch.world if patch else ""):
-        claimed = [p.id for p in world.properties if p.id in wanted]
-        if wanted and not claimed:
-            continue
-        limits = evolve(options.limits, stop_at_violation=True)
-        try:
-            answer = check(mutated(world, mutant), properties=claimed or None, limits=limits, report=progress.reporter)
-        except WorldError as error:
-            raise click.ClickException(f"{found.name}: {error}") from error
-        finally:
-            progress.clear()
-        asked = Asked(found.name, {}, name)
+    for asked, answer in _answers(_holding(name), name, options):
         answers.append((asked, answer))
         if not options.as_json:
             click.echo("\n".join(world_lines(answer, asked, html=options.html is not None, brief=True)))
         if answer.verdict is Verdict.VIOLATED:
             break
-    return _told(answers, wanted, options, perf_counter() - started)
+    return _told(answers, options, perf_counter() - started)
 
 
-def _holding(name: str, first: str) -> Sequence[tuple[Found, World, Mutant]]:
-    """The standard worlds that hold the mutant's machine, the pinned one before the others. Unknown names are a usage error."""
+def _answers(holding: Sequence[tuple[Found, World, Mutant]], name: str, options: Options) -> Iterator[tuple[Asked, CheckResult]]:
+    """What each world says, one after the other, until nobody wants to hear more."""
+    limits, progress = evolve(options.limits, stop_at_violation=True), ProgressLine()
+    for roles in PASSES:
+        for found, world, mutant in holding:
+            claims = [claim for claim in world.properties if claim.role in roles]
+            ids = [claim.id for claim in claims if not options.properties or claim.id in options.properties]
+            if not ids:
+                continue
+            try:
+                answer = check(mutated(world, mutant), properties=ids, limits=limits, report=progress.reporter)
+            except WorldError as error:
+                raise click.ClickException(f"{found.name}: {error}") from error
+            finally:
+                progress.clear()
+            yield Asked(found.name, {}, name), answer
+
+
+def _holding(name: str) -> Sequence[tuple[Found, World, Mutant]]:
+    """The standard worlds that hold the mutant's machine, smallest first. Unknown names are a usage error."""
     known: dict[str, None] = {}
     holding = []
-    for world_name in sorted(smallest_first(built_in.STANDARD), key=lambda one: one != first):
+    for world_name in smallest_first(built_in.STANDARD):
         found = find(world_name)
         world = found.build({})
         if not declared(world):
@@ -76,9 +84,9 @@ def _holding(name: str, first: str) -> Sequence[tuple[Found, World, Mutant]]:
     return holding
 
 
-def _told(answers: Sequence[tuple[Asked, CheckResult]], wanted: Sequence[str], options: Options, wall_s: float) -> int:
+def _told(answers: Sequence[tuple[Asked, CheckResult]], options: Options, wall_s: float) -> int:
     if not answers:
-        raise click.UsageError(f"no standard world that holds the mutant claims {', '.join(wanted)}")
+        raise click.UsageError(f"no standard world that holds the mutant claims {', '.join(options.properties)}")
     verdict = overall([answer.verdict for _, answer in answers])
     if options.html is not None:
         from troth.models.render.page import Shown, page  # noqa: PLC0415
