@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,12 @@ from troth.models.world import World
 from troth.spec.properties import Role
 
 
+@cache
 def sources() -> str:
-    """What the fates depend on, apart from a caller's own worlds: a digest of the checker's, the worlds' and the tables' sources."""
+    """What the fates depend on, apart from a caller's own worlds: a digest of the checker's, the worlds' and the tables' sources.
+
+    As they were when this process first asked: later they may be others than those that it runs.
+    """
     found = hashlib.sha256()
     for package in (troth.spec, troth.statemachines, troth.models):
         for root in package.__path__:
