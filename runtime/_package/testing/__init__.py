@@ -10,22 +10,46 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from troth.testing.alone import alone
+    from troth.testing.cores import Cores, Play
     from troth.testing.coverage import Allowed, Coverage
-    from troth.testing.targets import Failure, Fuzz, SessionResult, Target
+    from troth.testing.machine import Violated, state_machine
+    from troth.testing.targets import BadToken, Failure, Fuzz, SessionResult, Target
 
-__all__ = ["Allowed", "Coverage", "Failure", "Fuzz", "SessionResult", "Target"]
+__all__ = [
+    "Allowed",
+    "BadToken",
+    "Cores",
+    "Coverage",
+    "Failure",
+    "Fuzz",
+    "Play",
+    "SessionResult",
+    "Target",
+    "Violated",
+    "alone",
+    "state_machine",
+]
 
 _HOMES = {
     "Allowed": "coverage",
+    "BadToken": "targets",
+    "Cores": "cores",
     "Coverage": "coverage",
     "Failure": "targets",
     "Fuzz": "targets",
+    "Play": "cores",
     "SessionResult": "targets",
     "Target": "targets",
+    "Violated": "machine",
+    "alone": "alone",
+    "state_machine": "machine",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found  # the function `alone` is meant, not the module that it is in
+    return found

@@ -161,6 +161,8 @@ class Session:
             return
         if operation is PartyOp.FIRE or isinstance(operation, Fire):
             operation = _fired(local, branch)
+            if branch.variant[0] == "stale":  # type: ignore[index]
+                beside.late(operation)
         elif isinstance(operation, PartyOp | Check) or branch.note.endswith(", lost"):
             return
         event: Any = beside.due(operation) if isinstance(operation, TimerFired) else operation

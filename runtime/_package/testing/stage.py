@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
 
+from troth.models.behaviours import CoreBehaviour, Taken
 from troth.models.expressions import Const, Evaluator, boolean
 from troth.models.parties import Mode, PartyComponent, PartyLocal
-from troth.models.behaviours import CoreBehaviour, Taken
 from troth.models.properties import Property, PropertyKind
 from troth.models.system import Branch, State, System
 from troth.models.world import World

@@ -1,9 +1,10 @@
 """The seeded walker: session after session through the same rules as the Hypothesis machine, without its cost.
 
-Every session has *tastes* of its own: each rule gets a weight, drawn from 1 to 4096, so that one session hardly ever lets a timer fire and
-another one can hardly wait for it. With equal weights most sessions would be over, by an order or a timer, before they had begun. For the
-same reason a walker keeps a *map*: for each situation that it came to, which is where the machines of all cores are, without their data, the
-program that led there. Three sessions in four begin with the program of a situation from which little was tried yet, and go on from there.
+Every session has *tastes* of its own: each rule gets a weight, drawn from 1 to 4096, so that one session hardly ever lets a timer fire
+and another one can hardly wait for it. With equal weights most sessions would be over, by an order or a timer, before they had begun. For
+the same reason a walker keeps a *map*: for each situation that it came to, which is where the machines of all cores are, without their
+data, the program that led there. Three sessions in four begin with the program of a situation from which little was tried yet, and go on
+from there.
 
 The map comes from the sessions before, so session number n of a seed is the same wherever it is walked after those before it. What a
 session did is itself a program, which needs no map to be played again.
@@ -122,8 +123,8 @@ def walk(stage: Stage, seed: int, coverage: Coverage, *, most: int = STEPS_LIMIT
         session = Session(stage, coverage, traced=traced)
         tastes = Tastes(stage, chance)
         for move in known.start(chance) if known is not None else ():
-            if session.take(move.rule, Recorded(move.answers)):
-                situations.append(session.situation())
+            session.take(move.rule, Recorded(move.answers))
+            situations.append(session.situation())
         most = max(most, len(session.moves) + 1)
         while len(session.moves) < most and _step(session, tastes, chance):
             situations.append(session.situation())
@@ -164,13 +165,12 @@ def sessions(
         number += 1
 
 
-def played(stage: Stage, moves: Sequence[Move], *, traced: bool = False) -> Walked:
+def played(stage: Stage, moves: Sequence[Move], *, coverage: Coverage | None = None, traced: bool = False) -> Walked:
     """A program, played once more: what cannot be taken is passed over. At its end it is looked at as a whole session is."""
-    coverage = Coverage()
     session: Session | None = None
     wrong: Wrong | None = None
     try:
-        session = Session(stage, coverage, traced=traced)
+        session = Session(stage, Coverage() if coverage is None else coverage, traced=traced)
         for move in moves:
             session.take(move.rule, Recorded(move.answers))
         if not session.able():

@@ -1,0 +1,102 @@
+"""What a failure says: the example, step by step, what it violates, and the checker's shortest trace to the same property."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from troth.models.canonical import spelled
+from troth.models.check import check
+from troth.models.errors import WorldError
+from troth.models.exploration import Limits
+from troth.models.properties import PropertyKind
+from troth.models.render.text import text
+from troth.models.trace import Trace, TraceStep, edges
+from troth.models.world import World
+from troth.spec.core import Step
+from troth.testing.chance import Recorded
+from troth.testing.coverage import Coverage
+from troth.testing.session import Move, Session
+from troth.testing.stage import RuleKind, Stage
+from troth.testing.twin import Wrong
+
+CHECKED_STATES = 200_000
+"""How far the checker looks for its own trace to the same violation."""
+
+
+def told(stage: Stage, wrong: Wrong, moves: Sequence[Move], make: Callable[[], World] | None = None, whole: int = 0) -> str:
+    """All of it. ``whole`` is how many steps the example had before it was made shorter."""
+    claim = stage.property(wrong.property)
+    head = f"{wrong.property}: {claim.statement}" if claim is not None else str(wrong)
+    steps = "1 step" if len(moves) == 1 else f"{len(moves)} steps"
+    cut = f", shortened from {whole}" if whole > len(moves) else ""
+    lines = [head, f"the example, {steps}{cut}:", *indented(example(stage, moves)), *shortest(stage, wrong.property, make)]
+    return "\n".join(lines)
+
+
+def indented(lines: Sequence[str]) -> list[str]:
+    """Lines of a part."""
+    return [f"  {line}" if line else line for line in lines]
+
+
+def example(stage: Stage, moves: Sequence[Move]) -> list[str]:
+    """A program as a reader follows it: drawn like a trace of the checker, where all of it is of the world."""
+    session, found = _played(stage, moves)
+    if len(found) == len(moves) and all(isinstance(one, TraceStep) for one in found):
+        steps: Any = tuple(found)
+        return text(Trace(stage.system, stage.system.initial, steps)).rstrip().splitlines()
+    lines = []
+    for number, (settled, one) in enumerate(zip(session.settled or (), [*found, None], strict=False), start=1):
+        what = f"{one.action.who} {one.action.name}" if isinstance(one, TraceStep) else settled.rule.name
+        lines.append(f"{number:>3}  {what}")
+        lines += [f"       {party} {spelled(event)}: {_did(step)}" for party, event, step in settled.events]
+    return lines
+
+
+def _did(step: Step) -> str:
+    if step.refusal is not None:
+        return f"refused ({step.refusal.row}: {step.refusal.why})"
+    effects = f" → {', '.join(spelled(effect) for effect in step.effects)}" if step.effects else ""
+    return f"{' '.join(step.rows)}{effects}"
+
+
+def _played(stage: Stage, moves: Sequence[Move]) -> tuple[Session, list[TraceStep | None]]:
+    """The session of a program up to what is wrong, and for each step that the world has an edge for, that edge."""
+    session = Session(stage, Coverage(), traced=True)
+    found: list[TraceStep | None] = []
+    for move in moves:
+        before = session.state
+        stopped = False
+        try:
+            if not session.take(move.rule, Recorded(move.answers)):
+                continue
+        except Wrong:
+            stopped = True
+        rule = stage.rules[move.rule]
+        edge = None
+        if rule.kind is RuleKind.ACTION:
+            action = stage.system.actions[move.rule]
+            edge = next((e for e in edges(stage.system, before) if e.action is action and e.state == session.state), None)
+        found.append(edge)
+        if stopped:
+            break
+    return session, found
+
+
+def shortest(stage: Stage, id: str, make: Callable[[], World] | None = None) -> list[str]:  # noqa: A002
+    """The checker's own trace to the same violation, or why there is none."""
+    claim = stage.property(id)
+    if stage.open_to:
+        return ["the checker has no trace to it: a party alone may be given anything, which is no closed world"]
+    if claim is None or claim.kind not in (PropertyKind.ALWAYS, PropertyKind.STEP, PropertyKind.NO_DEADLOCK):
+        return ["the checker has no trace to it: it is about the core beside its table, which only a run can show"]
+    try:
+        result = check(make() if make else stage.world, properties=[id], limits=Limits(max_states=CHECKED_STATES, workers=1))
+    except WorldError as error:
+        return [f"the checker has no trace to it: {error}"]
+    found = next((one for one in result.properties if one.property.id == id), None)
+    if found is None or found.trace is None:
+        return [f"the checker finds no trace to it among the first {result.states:,} states of {stage.name}"]
+    count = len(found.trace.steps)
+    head = f"the checker's shortest trace to it, {count} step{'' if count == 1 else 's'}:"
+    return [head, *indented(text(found.trace).rstrip().splitlines())]
