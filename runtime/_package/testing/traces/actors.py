@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from attrs import define, field, frozen
@@ -62,13 +62,17 @@ class Watcher:
 
     def look(self, taken: Taken) -> None:
         """Raises ``Wrong`` that names the property that does not hold."""
-        from troth.models.worlds.protocol.watched import Seen  # noqa: PLC0415 - loads the checker
+        from troth.models.worlds.protocol.watched import Again, Seen  # noqa: PLC0415 - loads the checker
 
         step = taken.step
         if step.refusal is not None:
             return
         core, event = self.replica.core, taken.record.event
-        seen = Seen(event, step.effects, taken.before, taken.after, tuple(core.party.by_name), partial(core.again, event))
+
+        def again() -> Again:
+            return Again(*core.again(event))
+
+        seen = Seen(event, step.effects, taken.before, taken.after, tuple(core.party.by_name), taken.timers, again)
         for place, watch in enumerate(watches()[self.party]):
             memory = self._memory[place] = watch.after(self._memory[place], seen)
             for name, of in watch.observe.items():

@@ -86,12 +86,13 @@ class Replayed(PartyCore):
         self.undo()
         return step
 
-    def again(self, event: Event) -> View:
-        """The party after an event that is then undone."""
-        self.handle(event)
-        seen = self.view()
+    def again(self, event: Event) -> tuple[Step, View, bool]:
+        """What an event would do, the party after it, and whether the same timers ran then. It is undone."""
+        before = set(self._store.armed)
+        step = self.handle(event)
+        found = step, self.view(), before == set(self._store.armed)
         self.undo()
-        return seen
+        return found
 
     def handle(self, event: Event) -> Step:
         """The core's own step."""
@@ -111,6 +112,8 @@ class Taken:
     step: Step
     before: View
     after: View
+    timers: bool
+    """Whether the same timers run as before."""
 
 
 @define(eq=False)
@@ -127,7 +130,7 @@ class Replica:
 
     def take(self, record: Record) -> Taken:
         """Replay a step. Raises ``Wrong`` where record and core part."""
-        before = self.core.view()
+        before, running = self.core.view(), self.core.armed.keys()
         try:
             step = self.core.handle(record.event)
         except TrothError as error:
@@ -143,7 +146,7 @@ class Replica:
         epoch = self.epoch(self.core)
         if epoch != record.epoch:
             raise self._undone(f"it is said to be of epoch {record.epoch}, but the core is in {epoch}", record)
-        return Taken(record, step, before, self.core.view())
+        return Taken(record, step, before, self.core.view(), running == self.core.armed.keys())
 
     def _undone(self, reason: str, record: Record) -> Wrong:
         """The error, with the core as it was before the step, so that what is near can be tried."""

@@ -163,7 +163,7 @@ class RunCheck:
                 if receivers and (False, who) not in driver.files:
                     found.append(f"{file.name}: the file of {who} is not here")
         for launch in self.launches.values():
-            if not launch.ends.host or not launch.ends.trainer:
+            if not launch.ends.host or (not launch.ends.trainer and launch.control.one.lines):  # else nobody has ever come
                 here = next(party.name for party in self.parties if party.file.launch is launch)
                 found.append(f"{here}: the file of its {'trainer' if launch.ends.host else 'host'} is not here")
         return found
