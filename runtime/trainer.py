@@ -244,15 +244,15 @@ class TrainerSession:
         link = self._links.control if role == "control" else self._links.data
         pause_s = REDIAL_FIRST_S
         while True:
-            await self._wanted(role).wait()
+            while not self._wanted(role).is_set():  # by the time it runs, it may not be wanted any more
+                await self._wanted(role).wait()
             began = trio.current_time()
             try:
                 connection = await self._dial(role)
             except (LinkDown, ChallengeFailed) as error:
                 log.debug("%s: no %s link: %s", self.bootstrap.name, role, error)
             else:
-                if not self._wanted(role).is_set():
-                    connection.stream.close()
+                if connection is None:
                     continue
                 await link.serve(connection)
             if trio.current_time() - began < REDIAL_LONGEST_S:
@@ -264,11 +264,27 @@ class TrainerSession:
     def _wanted(self, role: Role) -> trio.Event:
         return self._dialling if role == "control" else self._bound
 
-    async def _dial(self, role: Role) -> Authenticated:
+    def _hang_up(self) -> None:
+        """Neither link is wanted. Who waits for that to change has its event already, and it must stay the one that is set."""
+        if self._dialling.is_set():
+            self._dialling = trio.Event()
+        if self._bound.is_set():
+            self._bound = trio.Event()
+        self._links.control.close_when_sent()
+
+    async def _dial(self, role: Role) -> Authenticated | None:
+        """A new connection; ``None`` if it is not wanted any more. Raises ``LinkDown``, ``ChallengeFailed``."""
         given = self.bootstrap
         stream = await self.network.dial(given.endpoint)
+        if not self._wanted(role).is_set():  # then there is no session for it to name
+            stream.close()
+            return None
         epoch = self._core.data("session").epoch
-        return await prove(stream, token=given.token, role=role, launch=given.launch, epoch=epoch)
+        connection = await prove(stream, token=given.token, role=role, launch=given.launch, epoch=epoch)
+        if not self._wanted(role).is_set():
+            connection.stream.close()
+            return None
+        return connection
 
     # -- what the core wants done --------------------------------------------------------------------------------------
 
@@ -286,8 +302,7 @@ class TrainerSession:
             case c.OpenLink():
                 self._dialling.set()
             case c.CloseLink():
-                self._dialling, self._bound = trio.Event(), trio.Event()
-                self._links.control.close_when_sent()
+                self._hang_up()
             case _:
                 raise RuntimeFault(f"a trainer does not have the effect {effect!r}")
         return True
