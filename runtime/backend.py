@@ -273,7 +273,8 @@ class ExternalProcess:
         )
         self._nursery_manager = trio.open_nursery()
         outer = await self._nursery_manager.__aenter__()
-        await outer.start(self._run, self.processes, listener)
+        with trio.CancelScope(shield=True):  # a start() that is cancelled waits for its task to end, and this one is shielded from that
+            await outer.start(self._run, self.processes, listener)
 
     async def _run(self, processes: Processes, listener: Listener, *, task_status: trio.TaskStatus[None]) -> None:
         """Everything that goes on behind the calls. Whoever cancels the application cancels its calls; this goes on until it has ended

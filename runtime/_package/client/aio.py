@@ -40,7 +40,8 @@ async def open_session(rank: int | str | None = None, config_file: str | os.Path
 
     try:
         async with trio.open_nursery() as nursery:
-            await nursery.start(live)
+            with trio.CancelScope(shield=True):  # a start() that is cancelled waits for its task to end, which here it would not
+                await nursery.start(live)
             try:
                 await session.join()
                 yield session
