@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from troth.cli.finding import Found, find
-from troth.models import Limits, Verdict, check
+from troth.models import Limits, Verdict, World, check
 from troth.models.worlds import STANDARD
 from troth.models.worlds.protocol.reach import IMPOSSIBLE, NO_COUNTERPART
 from troth.spec.properties import LEFT_OUT, PROPERTIES, By
@@ -30,14 +30,30 @@ INTRODUCTION = """\
 the faults that are named. Every reachable state is looked at, and every property must hold in each of them.
 
 Some things are the same in all of them. A step whose messages find a link full is *held back* until there is room, so a run in which all
-links are full and nobody can go on ends there; liveness therefore assumes that whoever is let through again and again goes through.
-Timers may fire whenever they are armed, unless the world has a clock, and what may happen again and again happens in the end: also the
-expiry of a lease whose peer answers. So in most of these worlds a call returns at the latest because a lease is over; in
-`external/answers` no lease ends, and every call is answered. Limits are small: two attempts, one or two entries of each memory.
+links are full and nobody can go on ends there; where links *merge*, what is said again while it is on its way is said once, and nothing is
+held back. Timers may fire whenever they are armed, unless the world has a clock: also that of a lease whose peer is about to answer. Limits
+are small: two attempts, one or two entries of each memory.
+
+So in most of these worlds a call returns at the latest because a lease is over. That none needs it while its peer is there shows in
+`answers`, of which `external/answers` is the launched form: there the limit on a wait for somebody fires only once that one is gone, and
+what else may take its time has no limit. What returns, returns because it was answered.
 
 `session`, `ledger`, `process`, `supervisor` and the first of `transfer` hold one core alone, among everything that its peers can have said
 once a network has delayed and repeated it, at any time. That is more than any closed pair of cores does, so what holds there holds with
 any peer; and the worlds are so small that every mutant of every row is judged in them. The others say what comes of it end to end."""
+
+FAIRNESS = """\
+## Fairness
+
+A claim that something happens in the end is about fair runs. *Weakly* fair: what can happen from some point on without a break, happens.
+That is assumed of messages, each by itself, of timers, each by itself, and of what has to come from outside: a process that has nothing
+left to do exits, a link that was cut is opened, who died starts again where that is said, bytes that can be had arrive. Losses,
+repetitions, cuts and crashes are finite. Of users nothing is assumed, but for P51 in `answers`, where no limit ends the wait for a script
+that stops.
+
+It is not enough in two cases, and there it is *strong* for what the table names: what can happen again and again, happens. A full link
+holds a trainer's timer back now and then, which is the bound of the world and not the runtime's way; the same claims hold weakly where
+links merge. And a link that loses for ever delivers what is said again and again, which is the usual assumption about such a link."""
 
 ORDER = """\
 ## Order
@@ -77,6 +93,7 @@ def page(known: Mapping[str, Any]) -> str:
     claimed = {found.name: [claim.id for claim in world.properties] for found, world in worlds}
     said = {claim.id: claim.statement for _, world in worlds for claim in world.properties}
     parts = [NOTICE, INTRODUCTION, _worlds([found for found, _ in worlds], known), _long(known)]
+    parts += [FAIRNESS, _strong([world for _, world in worlds])]
     parts += ["## Properties", _properties(claimed), "## Left out", _left_out(), ORDER, *_impossible()]
     parts += [RACES_HEAD, _races(claimed, said)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -127,6 +144,17 @@ def _properties(claimed: Mapping[str, Sequence[str]]) -> str:
         "step with it: that finds slips, but promises nothing, so mutants are judged by promises first (decision 0017)."
     )
     return f"{said}\n\n{_table(('id', 'role', 'what is said', 'why', 'source', 'checked in'), rows)}"
+
+
+def _strong(worlds: Sequence[World]) -> str:
+    found: dict[tuple[str, str], list[str]] = {}
+    for world in worlds:
+        actions = world.system().actions
+        for claim in world.properties:
+            of = sorted({actions[number].name for one in claim.fair if one.strong for number in one.actions})
+            if of and claim.id in PROPERTIES:
+                found.setdefault((f"`{world.name}`", ", ".join(of)), []).append(claim.id)
+    return _table(("world", "strongly fair", "for"), [(world, of, ", ".join(ids)) for (world, of), ids in found.items()])
 
 
 def _left_out() -> str:

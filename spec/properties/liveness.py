@@ -1,6 +1,12 @@
 """Properties of progress: what happens in the end, given that every message, timer and restart has its turn and faults are finite.
 
-Nothing is assumed of users: no script has to make a call.
+A turn is due by *weak* fairness: what can happen from some point on without a break happens. That is enough wherever no step waits for
+a link, as none does in the running system. Where a world's links have room for one message and hold steps back, three of these (P43, P49,
+P50) need that a trainer's timer which can fire again and again does; the page of the worlds says where. Over a link that loses for ever,
+delivery is strongly fair: whoever says a thing again and again gets through.
+
+Nothing is assumed of users: no script has to make a call. Only where no limit ends the wait for a result (``answers``) does P51 need a
+script that goes on.
 """
 
 from __future__ import annotations

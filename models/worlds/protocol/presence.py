@@ -29,7 +29,8 @@ from troth.models.worlds.protocol.session import Deal, Session, session
 from troth.spec.properties import PROPERTIES
 from troth.statemachines.host.delivery import UNANSWERED, DeliveryState
 from troth.statemachines.host.states import HostSessionState
-from troth.statemachines.trainer.session import OPENING
+from troth.statemachines.shared.lease import LeaseState
+from troth.statemachines.trainer.session import BOUND, OPENING
 from troth.statemachines.trainer.states import TrainerSessionState
 
 T, H = TrainerSessionState, HostSessionState
@@ -80,6 +81,9 @@ def answering(name: str, doc: str, promises: tuple[str, ...], *, expiry: bool = 
             when, then = IN_THE_END[id_](made)
             world.leads_to(id_, PROPERTIES[id_].statement, when, then, fair=fair(made, ACTS if id_ == "P51" else ()))
     _heard(made)
+    expired = {one: one.at("lease", LeaseState.EXPIRED) for one in (made.trainer, made.host)}
+    rightly = (expired[made.trainer] >> host_gone(made)) & (expired[made.host] >> ~made.trainer.at("session", *BOUND))
+    world.always("given up", "who was given up is gone", rightly)
     return made
 
 
