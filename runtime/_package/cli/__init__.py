@@ -26,7 +26,9 @@ EXIT_INTERRUPTED = 130
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("troth.cli.check:check", "Model-check worlds: built in, or of your own."),
     "export": ("troth.cli.export:export", "Write a generated artefact: diagrams of the machines, worlds as TLA+."),
+    "fuzz": ("troth.cli.fuzz:fuzz", "Run worlds, parties and the runtime at random, comparing everything after every step."),
     "run": ("troth.cli.running:run", "Run a job with real trainer processes; without a job, the built-in one."),
+    "trace": ("troth.cli.tracing:trace", "Check recorded runs, all parties together, and draw them."),
     "worlds": ("troth.cli.worlds:worlds", "List the worlds there are, with bounds, parties and properties."),
 }
 """Command to (``module:attribute``, the help's line)."""

@@ -16,6 +16,7 @@ from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS
 from troth.statemachines.supervisor.launches import HOSTS
 from troth.testing.traces.actors import FETCHES, LOCAL, SUPERVISING, TERMS, Actor, Mail, addressed
 from troth.testing.traces.launches import Launch
+from troth.testing.traces.replica import Taken
 from troth.testing.traces.timing import SLACK_NS, seconds, spelled
 from troth.testing.traces.verdicts import Wrong
 
@@ -56,7 +57,11 @@ class DriverCheck:
     """Steps that could not be checked against who brought them, because that is in no file."""
     started: int = 0
     """Sessions that its supervisor has started."""
-    _hosts: dict[int, str] = field(factory=dict)
+    hosts: dict[int, str] = field(factory=dict)
+    """The hosts of its supervisor's launches."""
+    latest: Taken | None = None
+    """The last step, replayed."""
+    latest_actor: Actor | None = None
     _mail: deque[Mail] = field(factory=deque)
 
     def has(self, file: File) -> None:
@@ -85,7 +90,8 @@ class DriverCheck:
         if file.launch is not None:
             file.launch.before(file.header, record.event)
         self._terms(file, actor, record.event)
-        step = actor.step(record).step
+        taken = actor.step(record)
+        step, self.latest, self.latest_actor = taken.step, taken, actor
         self.turn, self.t_ns = record.turn, record.t_ns
         for effect in step.effects:
             self._perform(file, actor, effect)
@@ -210,8 +216,8 @@ class DriverCheck:
             return
         if file.core == SUPERVISOR.name and isinstance(message, m.StartSession):
             self.started += 1
-            self._hosts[message.launch] = f"host-{self.started}"
-        mail = addressed(actor, effect, self._hosts)
+            self.hosts[message.launch] = f"host-{self.started}"
+        mail = addressed(actor, effect, self.hosts)
         if mail is not None:
             self._mail.append(mail)
         if isinstance(message, m.SessionEnded):

@@ -27,7 +27,8 @@ MAX_LINE_BYTES = 1 << 20
 """A longer line is no trace's."""
 AGAIN = "record the run again with `--trace`"
 
-Seen = Callable[["PartyCheck", Record], object]
+Seen = Callable[[PartyCheck, Record, int], object]
+"""Takes a step, and when it was on one clock for all, in nanoseconds."""
 
 
 @lru_cache(1)
@@ -236,7 +237,7 @@ class Merging:
         if isinstance(record.event, c.Received):
             self._align(process, reading, record)
         if self.seen is not None:
-            self.seen(reading.party, record)
+            self.seen(reading.party, record, record.t_ns + (process.offset or 0))
         self._advance(reading)
 
     def _align(self, process: Process, reading: Reading, record: Record) -> None:

@@ -63,7 +63,7 @@ class PartyCheck:
         """What is wrong, with the line that it is at and what could have stood there."""
         actor = None if record is None else self.driver.actors.get(record.party)
         nearest = () if actor is None or record is None else actor.replica.nearest(record, wrong.expected)
-        return Rejected(self.name, self.steps + FIRST_LINE, wrong.reason, nearest)
+        return Rejected(self.name, self.steps + FIRST_LINE, wrong.reason, nearest, self.run.steps)
 
     def may(self, record: Record) -> bool:
         """Whether what another process has to have said for this step was said already."""

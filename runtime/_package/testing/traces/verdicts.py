@@ -21,12 +21,14 @@ class Near:
 class Rejected(TrothError):
     """The traces are not of a run that can have happened. ``line`` counts from 1, the header's."""
 
-    def __init__(self, file: str, line: int, reason: str, nearest: tuple[Near, ...] = ()) -> None:
+    def __init__(self, file: str, line: int, reason: str, nearest: tuple[Near, ...] = (), steps: int = 0) -> None:
         super().__init__(f"{file}:{line}: {reason}")
         self.file = file
         self.line = line
         self.reason = reason
         self.nearest = nearest
+        self.steps = steps
+        """Steps of the run that were accepted before."""
 
 
 class NoTrace(TrothError):
