@@ -21,6 +21,25 @@ from troth.spec import core as c
 from troth.spec.engine import PartyCore
 from troth.spec.party import Party
 from troth.spec.views import View
+from troth.statemachines.shared.words import CONTROL, DATA
+
+NETWORKS = frozenset({CONTROL, DATA})
+"""Links that leave the machine's own world: what comes over them may come twice, and late."""
+
+
+def answers(effect: c.Effect) -> bool:
+    """Whether an effect concerns only the peer at the other end of a network, and timers that run already."""
+    return isinstance(effect, c.SetTimer) or (isinstance(effect, c.Send) and effect.link in NETWORKS)
+
+
+@frozen
+class Again:
+    """The step that came of the same event once more, and what there was after it."""
+
+    step: c.Step
+    after: View
+    timers: bool
+    """Whether the same timers run as after the first time."""
 
 
 @frozen
@@ -32,8 +51,10 @@ class Seen:
     before: View
     after: View
     machines: tuple[str, ...]
-    again: Callable[[], View] = field(repr=False)
-    """The party after the same event came once more."""
+    timers: bool
+    """Whether the same timers run as before."""
+    again: Callable[[], Again] = field(repr=False)
+    """What comes of the same event, once more. It is not taken."""
 
     @property
     def message(self) -> c.Message | None:
@@ -52,6 +73,22 @@ class Seen:
         """The family's instances that are newly in one of these states."""
         old, new = getattr(self.before, machine), getattr(self.after, machine)
         return [key for key, slot in new.items() if slot.state in states and old[key].state not in states]
+
+    @property
+    def from_outside(self) -> bool:
+        """Whether it came over a network, which may repeat it and may be late."""
+        return isinstance(self.event, c.Received) and self.event.link in NETWORKS
+
+    def twice_is_more(self) -> bool:
+        """Whether the same event, once more, does anything but be answered: it is refused, moves a machine, has other timers run, or
+        somebody else is told of it. A timer that runs may begin anew: a message that was repeated is a sign of life, too."""
+        again = self.again()
+        return (
+            again.step.refusal is not None
+            or not again.timers
+            or not self.same(self.after, again.after)
+            or not all(answers(effect) for effect in again.step.effects)
+        )
 
     def same(self, one: View, other: View) -> bool:
         """Whether no machine is elsewhere. Timers are not looked at."""
@@ -113,12 +150,13 @@ class Watched(PartyCore):
 
     def handle(self, event: c.Event) -> c.Step:
         """The core's own step; then every watch looks at it."""
-        before = self._store.view()
+        before, running = self._store.view(), set(self._store.armed)
         step = super().handle(event)
         if step.refusal is not None:
             return step
         met: list[c.Step] = []
-        seen = Seen(event, step.effects, before, self._store.view(), tuple(self.party.by_name), lambda: self._again(event, met))
+        after, same = self._store.view(), running == set(self._store.armed)
+        seen = Seen(event, step.effects, before, after, tuple(self.party.by_name), same, lambda: self._again(event, met))
         self.memory = tuple(watch.after(part, seen) for watch, part in zip(self.watches, self.memory, strict=True))
         store = self._store
         store.armed = {where: 0 for where in store.armed if where[0] not in self.without}
@@ -129,11 +167,11 @@ class Watched(PartyCore):
         guards = (*step.guards, *(guard for again in met for guard in again.guards if guard not in step.guards))
         return evolve(step, effects=effects, rows=rows, guards=guards)
 
-    def _again(self, event: c.Event, met: list[c.Step]) -> View:
-        saved = self._store.save()
+    def _again(self, event: c.Event, met: list[c.Step]) -> Again:
+        saved, running = self._store.save(), set(self._store.armed)
         try:
-            met.append(super().handle(event))
-            return self._store.view()
+            met.append(step := super().handle(event))
+            return Again(step, self._store.view(), running == set(self._store.armed))
         finally:
             self._store.undo(saved)
 

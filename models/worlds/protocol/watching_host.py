@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from troth.models.worlds.protocol.watched import Seen, Watch, broken, never
+from troth.models.worlds.protocol.watched import Seen, Watch, answers, broken, never
 from troth.models.worlds.protocol.watching_trainer import (
     BROKEN,
     epoch_of,
@@ -117,8 +117,11 @@ def left_waiting(seen: Seen) -> bool:
 
 
 def stirred(seen: Seen) -> bool:
-    """P58: something arrived after the end, and moved a machine."""
-    return isinstance(seen.event, c.Received) and seen.before.session.state is S.CLOSED and not seen.same(seen.before, seen.after)
+    """P58: something arrived after the end, and moved a machine, touched a timer, or was passed on to somebody else."""
+    if not isinstance(seen.event, c.Received) or seen.before.session.state is not S.CLOSED:
+        return False
+    told = seen.from_outside and not all(map(answers, seen.effects))
+    return told or not seen.timers or not seen.same(seen.before, seen.after)
 
 
 def left_running(seen: Seen) -> bool:

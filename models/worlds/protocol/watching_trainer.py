@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from troth.models.worlds.protocol.watched import Seen, Watch, broken, never
+from troth.models.worlds.protocol.watched import Seen, Watch, answers, broken, never
 from troth.spec import core as c
 from troth.spec import messages as m
 from troth.statemachines.shared.lease import LeaseState
 from troth.statemachines.shared.source import LIVE as SERVED
-from troth.statemachines.shared.words import CONTROL, DATA
+from troth.statemachines.shared.words import CONTROL
 from troth.statemachines.trainer.ledger import ACCEPTED, TERMINAL, UNPUBLISHED, LedgerState
 from troth.statemachines.trainer.publication import BUSY, PublicationState
 from troth.statemachines.trainer.states import TrainerSessionState as S
@@ -139,14 +139,16 @@ def offered_in_vain(seen: Seen) -> bool:
 
 
 def twice_is_more(seen: Seen) -> bool:
-    """P57: the same message once more moved a machine."""
-    outside = isinstance(seen.event, c.Received) and seen.event.link in (CONTROL, DATA)
-    return outside and not seen.same(seen.after, seen.again())
+    """P57: the same message once more did something."""
+    return seen.from_outside and seen.twice_is_more()
 
 
 def stirred(seen: Seen) -> bool:
-    """P58: something arrived after the end, and moved a machine."""
-    return isinstance(seen.event, c.Received) and seen.before.session.state is S.CLOSED and not seen.same(seen.before, seen.after)
+    """P58: something arrived after the end, and moved a machine, touched a timer, or was passed on to somebody else."""
+    if not isinstance(seen.event, c.Received) or seen.before.session.state is not S.CLOSED:
+        return False
+    told = seen.from_outside and not all(map(answers, seen.effects))
+    return told or not seen.timers or not seen.same(seen.before, seen.after)
 
 
 def busy_for_nothing(seen: Seen) -> bool:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
+import pytest
+from attrs import evolve
+
+from tests.spec.toys import Coins, Config, Gate, add
 from tests.statemachines.alphabet import ONE, host_events, trainer_events
 from troth.models.mutants.derived import replaced_core
 from troth.models.world import World
@@ -11,11 +15,13 @@ from troth.models.worlds.protocol.reading import Reading
 from troth.models.worlds.protocol.session import Deal, session
 from troth.models.worlds.protocol.watched import Watch, Watched, keeps, never, restarts
 from troth.models.worlds.protocol.watching_host import host_watches
-from troth.models.worlds.protocol.watching_trainer import trainer_watches
-from troth.spec import Table
+from troth.models.worlds.protocol.watching_trainer import trainer_watches, twice_is_more
+from troth.spec import Machine, Party, Refuse, Row, Table, To, always, keep, received, timer
 from troth.spec import core as c
 from troth.spec import messages as m
+from troth.spec.emits import cancel_timer, fixed, send, set_timer
 from troth.spec.engine import PartyCore
+from troth.spec.machine import SAME
 from troth.statemachines import HostConfig, TrainerConfig
 from troth.statemachines.host import HOST
 from troth.statemachines.host.states import HostSessionState
@@ -110,3 +116,55 @@ def test_a_reading_is_false_while_its_party_is_down() -> None:
     assert isinstance(made.host, Reading)
     assert idle.compiled(system)(system.initial, system.initial) is True
     assert idle.compiled(system)(crashed, crashed) is False
+
+
+# -- what comes twice --------------------------------------------------------------------------------------------------
+
+ANSWER, PASSED_ON = (send(link, m.Log, epoch=fixed(1)) for link in ("control", "supervisor"))
+WAIT = set_timer("wait", "WAIT_S")
+WORD = c.Received("control", m.Log(epoch=1))
+
+
+def listener(*first: Any, again: list[Any] | None, counts: bool = False, over: str = "control") -> Watched:
+    """A party that hears a word, and hears it again; ``again``: what it does then, ``None`` if it refuses it."""
+    rows = [
+        Row("T1", Gate.LOCKED, "word", always, Gate.OPEN, keep, list(first), "heard"),
+        Row("T2", Gate.OPEN, "word", always, SAME, add if counts else keep, again or [], "heard again"),
+        Row("T3", tuple(Gate), "wait", always, SAME, keep, [], "long ago"),
+    ]
+    rows = [row for row in rows if row.id != "T2" or again is not None]
+    refuse = [] if again is not None else [Refuse("word", Gate.OPEN, "once is enough")]
+    machine = Machine("gate", Gate, initial=Gate.LOCKED, data=Coins, timers=("wait",), rows=rows, refuse=refuse)
+    routes = [received(m.Log, To("gate", "word"), link=over), timer("wait", To("gate", "wait"))]
+    party = Party("listener", machines=[machine], routes=routes, config=Config)
+    return Watched(party, [Config()], [never("P57", twice_is_more)])
+
+
+@pytest.mark.parametrize(
+    ("held", "more"),
+    [
+        (listener(ANSWER, again=[]), False),
+        (listener(ANSWER, again=[ANSWER]), False),
+        (listener(ANSWER, WAIT, again=[ANSWER, WAIT]), False),
+        (listener(ANSWER, PASSED_ON, again=[ANSWER]), False),
+        (listener(ANSWER, again=[ANSWER], counts=True), True),
+        (listener(ANSWER, PASSED_ON, again=[ANSWER, PASSED_ON]), True),
+        (listener(ANSWER, again=[ANSWER, WAIT]), True),
+        (listener(ANSWER, WAIT, again=[ANSWER, cancel_timer("wait")]), True),
+        (listener(ANSWER, again=None), True),
+    ],
+    ids=["silence", "an answer", "its timer anew", "passed on once", "counted", "passed on", "a timer", "no timer", "refused"],
+)
+def test_a_message_that_comes_twice_may_only_be_answered_twice(held: Watched, more: bool) -> None:
+    """P57. The peer hears the answer again; nobody else hears of it, and nothing here goes on from it."""
+    held.handle(WORD)
+
+    assert held.observe()["broke P57"] is more
+
+
+def test_what_comes_twice_from_within_is_another_order() -> None:
+    """No network stands between a party and its supervisor, so nothing is repeated there."""
+    held = listener(again=[], counts=True, over="supervisor")
+    held.handle(evolve(WORD, link="supervisor"))
+
+    assert held.observe()["broke P57"] is False
