@@ -24,8 +24,9 @@ class Causes:
     """Whether it has a control link."""
     opened: bool = False
     _calls: OrderedDict[tuple[str, int], None] = field(factory=OrderedDict)
-    _starting: int = 0
-    _living: int = 0
+    _starting: Counter[int] = field(factory=Counter)
+    _living: Counter[int] = field(factory=Counter)
+    """Processes that were asked for, by number: whose start, and whose end, was not reported yet."""
     _offered: set[tuple[str, Key]] = field(factory=set)
     _pulling: dict[tuple[str, Key], int | None] = field(factory=dict)
     """What is being pulled; since when it is not any more, where it was cancelled."""
@@ -44,14 +45,14 @@ class Causes:
             case c.CallCancelled(call=call, number=number):
                 if self._calls.pop((call, number), self) is self:
                     raise Wrong(f"{call}() number {number} was given up, but nobody had called it, or it was given up before")
-            case c.ProcessStarted():
-                if not self._starting:
-                    raise Wrong("a process has started that nothing was asked to start")
-                self._starting -= 1
-            case c.ProcessExited():
-                if not self._living:
-                    raise Wrong("a process has ended that was never started, or whose end was reported before")
-                self._living -= 1
+            case c.ProcessStarted(process=process):
+                if not self._starting[process]:
+                    raise Wrong(f"process {process} has started, but nobody had asked for it, or it was reported before")
+                self._starting[process] -= 1
+            case c.ProcessExited(process=process):
+                if not self._living[process]:
+                    raise Wrong(f"process {process} has ended, but nobody had asked for it, or it was reported before")
+                self._living[process] -= 1
             case c.EffectFailed(effect=effect):
                 self._failed(effect, t_ns)
             case c.LinkUp(link=link):
@@ -71,10 +72,10 @@ class Causes:
 
     def _failed(self, effect: c.Effect, t_ns: int) -> None:
         if isinstance(effect, c.Spawn):
-            if not self._starting:
-                raise Wrong("a process could not be started that nothing was asked to start")
-            self._starting -= 1
-            self._living -= 1
+            if not self._starting[effect.process]:
+                raise Wrong(f"process {effect.process} could not be started, but nobody had asked for it, or it was reported before")
+            self._starting[effect.process] -= 1
+            self._living[effect.process] -= 1
             return
         if t_ns != self._t_ns or not self._failing[effect]:
             raise Wrong(f"{effect} is said to have failed, but no step of this reaction had that effect")
@@ -105,9 +106,9 @@ class Causes:
         if isinstance(effect, FAILS):
             self._failing[effect] += 1
         match effect:
-            case c.Spawn():
-                self._starting += 1
-                self._living += 1
+            case c.Spawn(process=process):
+                self._starting[process] += 1
+                self._living[process] += 1
             case c.Offer(kind=kind, key=key):
                 self._offered.add((kind, key))
             case c.Pull(kind=kind, key=key):

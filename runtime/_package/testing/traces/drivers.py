@@ -11,7 +11,8 @@ from attrs import define, field
 from troth.spec import core as c
 from troth.spec import messages as m
 from troth.spec.trace import Header, Record, link_of
-from troth.statemachines import HOST, RECEIVER, SUPERVISOR
+from troth.statemachines import HOST, RECEIVER, SUPERVISOR, TRAINER
+from troth.statemachines.receiver import PARTY
 from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS
 from troth.statemachines.supervisor.launches import HOSTS
 from troth.testing.traces.actors import FETCHES, LOCAL, SUPERVISING, TERMS, Actor, Mail, addressed
@@ -19,6 +20,10 @@ from troth.testing.traces.launches import Launch
 from troth.testing.traces.replica import Taken
 from troth.testing.traces.timing import SLACK_NS, seconds, spelled
 from troth.testing.traces.verdicts import Wrong
+
+
+OWN_RECEIVER = 0
+"""The number of a party's own receiver."""
 
 
 @define(eq=False)
@@ -80,12 +85,10 @@ class DriverCheck:
         """Check one step. Raises ``Wrong``."""
         self._in_order(record)
         mail = self._due()
+        self._brought(file, record, mail)
         actor = self._whose(file, record)
-        self._brought(file, record, actor, mail)
         if mail is not None:
             self._mail.popleft()
-            if mail.creates:
-                actor = self.actors[record.party] = self._actor(file, record.party)
         actor.before(record)
         if file.launch is not None:
             file.launch.before(file.header, record.event)
@@ -140,52 +143,45 @@ class DriverCheck:
         return not self.actors[mail.to].gone
 
     def _whose(self, file: File, record: Record) -> Actor:
-        """Whose step it is."""
-        actor = self.actors.get(record.party)
-        if file.core != RECEIVER.name:
-            if actor is None or record.party != file.header.party:
-                raise Wrong(f"is a step of {record.party!r} in a file of {file.header.party!r}")
-            if actor.gone:
-                raise Wrong(f"{actor.name} takes a step after it has left its driver")
-            return actor
+        """Whose step it is. A receiver is made by what it is told first."""
+        name, receiving = record.party, file.core == RECEIVER.name
+        owner = file.header.party
+        if name.rpartition("/")[0] != f"{owner}/{self._fetches(file)}" if receiving else name != owner:
+            raise Wrong(f"is a step of {name!r} in a file of {'the receivers of ' if receiving else ''}{owner!r}")
+        made = receiving and isinstance(record.event, c.Received) and isinstance(record.event.message, m.FetchPayload)
+        if made or (receiving and name not in self.actors and not self.whole):
+            self.actors[name] = self._actor(file, name)
+        actor = self.actors.get(name)
         if actor is None:
-            actor = self._actor(file, record.party)
-            if record.party.rpartition("/")[0] != f"{file.header.party}/{self._fetches(file)}":
-                raise Wrong(f"is a step of {record.party!r} in a file of the receivers of {file.header.party!r}")
+            raise Wrong(f"there is no receiver {name}: its party has not asked for that payload")
+        if actor.gone:
+            raise Wrong(f"{name} takes a step after it {'was over' if receiving else 'has left its driver'}")
         return actor
 
     def _fetches(self, file: File) -> str:
-        owner = file.header.party
-        return FETCHES[HOST.name if owner.startswith("host") else "trainer"]
+        return FETCHES[TRAINER.name if file.header.party == TRAINER.name else HOST.name]
 
-    def _brought(self, file: File, record: Record, actor: Actor, mail: Mail | None) -> None:
+    def _brought(self, file: File, record: Record, mail: Mail | None) -> None:
         """Rule 6 of the core interface: what is said on a local link is taken before anything else."""
         event = record.event
-        local = isinstance(event, c.Received) and event.link in LOCAL
         if mail is not None:
             if record.party == mail.to and event == mail.event:
                 return
             here = record.party == mail.to
             what = f"{mail.to} has to take {mail.event.message} first, which {mail.said_by} has said on a local link"
             raise Wrong(what, ((mail.event, f"said by {mail.said_by}"),) if here else ())
-        if local and isinstance(event, c.Received):
+        if isinstance(event, c.Received) and event.link in LOCAL:
             sender = self._sender(file, event.link)
             if sender is not None:
-                raise Wrong(f"{event.message} came on the local link {event.link}, but {sender} has not said it", self._expected(actor))
+                actor = self.actors.get(record.party)
+                expected = () if actor is None else actor.timers.expected()
+                raise Wrong(f"{event.message} came on the local link {event.link}, but {sender} has not said it", expected)
             self.unseen += 1
-            if file.core == RECEIVER.name and isinstance(event.message, m.FetchPayload):
-                self.actors[record.party] = self._actor(file, record.party)
-        if file.core == RECEIVER.name and record.party not in self.actors:
-            if self.whole:
-                raise Wrong(f"there is no receiver {record.party}: its party has not asked for that payload")
-            self.actors[record.party] = actor
-        elif file.core == RECEIVER.name and self.actors[record.party].gone:
-            raise Wrong(f"receiver {record.party} takes a step after it was over")
 
     def _sender(self, file: File, link: str) -> str | None:
         """Who would have said something on a local link, if it would be in a file that is here."""
         party = file.header.party
-        where = {RECEIVERS: (True, party), HOSTS: (False, "")}.get(link, (False, party if link == "party" else SUPERVISING))
+        where = (True, party) if link == RECEIVERS else (False, party if link == PARTY else SUPERVISING)
         if link == HOSTS:
             missing = any((False, f"host-{n + 1}") not in self.files for n in range(self.started))
             return None if missing or any(found.cut for found in self.files.values()) else "no host"
@@ -194,7 +190,7 @@ class DriverCheck:
 
     def _terms(self, file: File, actor: Actor, event: c.Event) -> None:
         """The durations that a host grants are its own."""
-        if file.core == "trainer" and isinstance(event, c.Received) and isinstance(event.message, m.HelloAccepted):
+        if file.core == TRAINER.name and isinstance(event, c.Received) and isinstance(event.message, m.HelloAccepted):
             granted = file.launch.granted if file.launch is not None else None
             if granted is None:
                 actor.timers.unknown = TERMS
@@ -204,9 +200,6 @@ class DriverCheck:
     # -- what follows from it ------------------------------------------------------------------------------------------
 
     def _perform(self, file: File, actor: Actor, effect: c.Effect) -> None:
-        if isinstance(effect, c.Pull) and actor.owner in self.actors and isinstance(effect.key, tuple):
-            owner = self.actors[actor.owner]
-            owner.causes.fetches(FETCHES[owner.core], effect.key)
         if not isinstance(effect, c.Send):
             return
         message = effect.message
@@ -217,6 +210,8 @@ class DriverCheck:
         if file.core == SUPERVISOR.name and isinstance(message, m.StartSession):
             self.started += 1
             self.hosts[message.launch] = f"host-{self.started}"
+        if isinstance(message, m.FetchPayload):
+            actor.causes.fetches(FETCHES[actor.core], (message.seq, OWN_RECEIVER))
         mail = addressed(actor, effect, self.hosts)
         if mail is not None:
             self._mail.append(mail)
@@ -228,9 +223,6 @@ class DriverCheck:
         for name in [name for name in self.actors if name.startswith(f"{actor.name}/")]:
             del self.actors[name]
         actor.gone = True
-
-    def _expected(self, actor: Actor) -> tuple[tuple[c.Event, str], ...]:
-        return actor.timers.expected()
 
     def waiting(self) -> Iterator[tuple[str, c.Event]]:
         """What was said on local links and not taken yet."""

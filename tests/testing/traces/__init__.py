@@ -1,0 +1,1 @@
+"""Traces of runs that happened, and of runs that did not."""
