@@ -99,7 +99,8 @@ def section(finding: Finding, patch: Patch, drawn: str) -> str:
 
 {finding.does}
 
-Violates **{promise.id}**: {promise.statement}. `troth check --mutant {patch.name}` finds it in `{patch.world}`, in {steps} steps:
+Violates **{promise.id}**: {promise.statement}. In {steps} steps, as `troth check {patch.world} --mutant {patch.name} --property {promise.id}`
+shows; where it shows first of all, `troth check --mutant {patch.name}` finds out.
 
 ```mermaid
 {drawn}```

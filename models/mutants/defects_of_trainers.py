@@ -70,7 +70,7 @@ def d9(machine: Machine) -> Machine:
     """A failed reservation keeps its second chance when a newer task is reserved.
 
     So a late copy of the old offer brings the old task in behind the new one, and it is executed. The reference has no fence either,
-    which would keep it out. P05: what was passed is never queued; P30: tasks come to the user in rising order.
+    which would keep it out. P05: a task that was passed is never given to the user.
     """
     if machine.name == "intake":
         return altered(machine, "I3", lambda row: evolve(row, update=_pass_by_only))
@@ -164,7 +164,7 @@ TRAINERS = (
         "external/patient",
     ),
     Patch("D8", "a result that was delivered is taken to be accepted", "trainer", ("publication",), d8, "P10", "external/returns"),
-    Patch("D9", "a task that was passed keeps its second chance", "trainer", ("intake", "ledger"), d9, "P30", "ledger"),
+    Patch("D9", "a task that was passed keeps its second chance", "trainer", ("intake", "ledger"), d9, "P05", "ledger"),
     Patch("D10", "a second send() cannot mend the first", "trainer", ("publication",), d10, "P96", "external/calls"),
     Patch("D14", "a draining trainer has no lease", "trainer", ("session",), d14, "P40", "external/patient"),
     Patch("D15", "ABORT does not end the notice of a settled source", "trainer", ("publication",), d15, "P12", "external/patient"),

@@ -20,8 +20,8 @@ from troth.spec.errors import BadRow
 class Patch:
     """A named patch. ``change`` is applied to each of ``machines`` of ``party``; it may return a machine that is not total.
 
-    ``property`` is the one that the defect is about: where worlds are searched for it, it is what they are searched for. ``world``
-    is a standard one in which that is soon violated: a search begins there.
+    ``property`` is the promise that the defect is about, and ``world`` a standard one in which breaking it makes the best story: the
+    findings tell that one. A search for the patch begins at neither.
     """
 
     name: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from attrs import frozen
 
 from troth.cli.words import counted, seconds, styled
 from troth.models.check import CheckResult, PropertyResult, Verdict
-from troth.models.exploration import Progress, Reporter
+from troth.models.exploration import Ending, Progress, Reporter
 
 COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNKNOWN: "yellow", Verdict.ERROR: "magenta"}
 ORDER = (Verdict.VIOLATED, Verdict.ERROR, Verdict.UNKNOWN, Verdict.HOLDS)
@@ -60,7 +61,9 @@ def world_lines(result: CheckResult, asked: Asked, *, html: bool, brief: bool = 
     yield f"{styled(result.world, bold=True)}{mutant}{'   ' if bounds else ''}{bounds}   {counts}"
     if result.reason:
         yield styled(f"  {result.reason}", fg="yellow")
-    told = [p for p in result.properties if not brief or p.vacuous or p.verdict is not Verdict.HOLDS]
+    found = result.ending is Ending.VIOLATED  # then that the others are not decided goes without saying
+    dull = (Verdict.HOLDS, Verdict.UNKNOWN) if found else (Verdict.HOLDS,)
+    told = [p for p in result.properties if not brief or p.vacuous or p.verdict not in dull]
     width = max((len(p.property.id) for p in told), default=0)
     for claim in told:
         yield _property_line(claim, width)
@@ -95,10 +98,16 @@ def property_lines(results: Sequence[CheckResult]) -> Iterator[str]:
         for claim in result.properties:
             found.setdefault((claim.property.id, claim.property.statement), []).append((claim.verdict, result.world))
     width = max((len(id_) for id_, _ in found), default=0)
-    for (id_, statement), where in sorted(found.items(), key=lambda item: item[0][0]):
+    for (id_, statement), where in sorted(found.items(), key=lambda item: _natural(item[0][0])):
         verdict = overall([one for one, _ in where])
         said = styled(f"{verdict.value.upper():<8}", fg=COLOURS[verdict], bold=verdict is not Verdict.HOLDS)
         yield f"{id_:<{width}}  {said}   {statement}   {styled(', '.join(world for _, world in where), dim=True)}"
+
+
+def _natural(id_: str) -> tuple[str, int, str]:
+    """P99 before P100; other ids as they are spelled."""
+    numbered = re.match(r"([A-Z]+)(\d+)", id_)
+    return (numbered[1], int(numbered[2]), id_) if numbered else (id_, 0, "")
 
 
 def summary_line(results: Sequence[CheckResult], failed: int, code: int) -> str:

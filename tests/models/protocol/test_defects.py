@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from troth import cli
 from troth.cli.finding import find
 from troth.models import Limits, Verdict, check
 from troth.models.mutants import DEFECTS, Patch, mutated
+from troth.models.mutants.derived import declared
 from troth.models.worlds import STANDARD
 from troth.models.worlds.sizes import ABOUT, smallest_first
 from troth.statemachines import PARTIES
@@ -23,6 +25,19 @@ STEPS = {
     "D14": 17, "D15": 19, "D16": 5, "D17": 2, "D18": 2, "D20": 6, "D22": 12, "D23": 11,
 }  # fmt: skip
 """How many steps the shortest run to it has, in the world that the patch names."""
+
+
+FIRST = {
+    "D1": ("supervisor/tasks", "P39"), "D2": ("ledger/relay", "P34"), "D3": ("ledger/relay", "P85"), "D4": ("session/attached", "P95"),
+    "D5": ("session/host_strict", "P75"), "D6": ("ledger/relay", "P09"), "D7": ("answers/orphan", "P96"), "D8": ("answers", "P10"),
+    "D9": ("ledger", "P05"), "D10": ("ledger/callers", "P84"), "D11": ("ledger/relay", "P97"), "D12": ("ledger/relay", "P97"),
+    "D13": ("ledger/relay", "P81"), "D14": ("session/one_shot", "P40"), "D15": ("session/one_shot", "P12"), "D16": ("ledger", "P60"),
+    "D17": ("supervisor", "P82"), "D18": ("transfer/download", "P81"), "D20": ("session/host_strict", "P98"),
+    "D22": ("session/attached", "P25"), "D23": ("ledger/relay", "P82"),
+}  # fmt: skip
+"""In which world a search finds each, and by which promise."""
+QUICK = ("D4", "D5", "D11", "D14", "D17", "D18", "D20")
+"""Those that are found at once."""
 
 
 def test_every_defect_that_a_table_can_show_has_a_patch_of_its_number() -> None:
@@ -55,26 +70,45 @@ def test_a_patch_changes_what_it_says_and_nothing_else() -> None:
         assert changed == set(patch.machines)
 
 
-def test_a_defect_is_found_without_naming_a_world(capsys: pytest.CaptureFixture[str]) -> None:
-    """The command of the findings: it searches, prints the run, and says by its exit code that something is wrong."""
-    code = cli.run(["check", "--mutant", "D11", "--workers", "1"])
+@cache
+def parties(world: str) -> frozenset[str]:
+    """The declared parties that a world holds."""
+    return frozenset(party.name for party in declared(find(world).build({})).values())
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in FIRST])
+def test_a_search_finds_the_defect_in_the_smallest_world_that_minds(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """By a promise; every smaller world that holds the machine was asked before, and promises all of them."""
+    code = cli.run(["check", "--mutant", name, "--workers", "1", "--json"])
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    *before, last = told["worlds"]
+    violated = {claim["id"]: claim["trace"]["length"] for claim in last["properties"] if claim["verdict"] == "violated"}
+    world, promise = FIRST[name]
+    holding = {patch.name: patch.party for patch in DEFECTS}
+
+    assert (code, told["verdict"], last["world"]) == (1, "violated", world)
+    assert promise in violated
+    assert {claim["role"] for world in told["worlds"] for claim in world["properties"]} == {"promise"}
+    assert len(set(violated.values())) == 1, "a search stops at the first"
+    assert [world["verdict"] for world in before] == ["holds"] * len(before)
+    smaller = [one for one in smallest_first(STANDARD) if holding[name] in parties(one)]
+    assert [world["world"] for world in told["worlds"]] == smaller[: len(told["worlds"])]
+
+
+def test_the_search_tells_how_an_old_task_is_executed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Offered, lost, passed by a newer one, offered again by a late copy, and taken by the user."""
+    code = cli.run(["check", "--mutant", "D9", "--workers", "1"])
     said = capsys.readouterr().out
+    story = said[said.index("ledger   with D9") :]
 
     assert code == 1, said
-    assert "external/patient   with D11" in said
-    assert "P97  VIOLATED" in said
-    assert "delivery D23: offering → idle" in said
-
-
-def test_the_search_says_what_it_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
-    """As JSON: the worlds that were asked, the last of which is the one that shows it."""
-    code = cli.run(["check", "--mutant", "D5", "--workers", "1", "--json"])
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-
-    assert code == 1
-    assert told["verdict"] == "violated"
-    assert [world["world"] for world in told["worlds"]] == ["lease"]
-    assert told["worlds"][0]["properties"][0]["id"] == "P75"
+    assert "P05  VIOLATED   a task that was passed, fenced or evicted is never given to the user" in story
+    assert "UNKNOWN" not in said
+    steps = ["payload 1/1 is lost", "[2] absent → reserved", "TASK_READY 1/1", "[1] absent → reserved", "[1] handed → delivered"]
+    place = 0
+    for step in steps:
+        place = story.index(step, place)  # each comes after the one before
+    assert "replay: troth check ledger --mutant D9 --property P05" in story
 
 
 @pytest.mark.parametrize(
