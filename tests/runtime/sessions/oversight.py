@@ -5,7 +5,7 @@ It stands where a tracer does: it is told of each step before any of its effects
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pytest
@@ -131,10 +131,11 @@ class _Ear:
         self.oversight.took(self.party, event, step)
 
 
-def check_nothing_is_left(stage: Stage, oversight: Oversight, tasks: int) -> None:
+def check_nothing_is_left(stage: Stage, oversight: Oversight, tasks: int, killed: Collection[Driver] = ()) -> None:
     """No process, file, connection, listener, timer or task of the run is there any more. ``tasks`` is how many lived before it.
 
-    A trainer whose script ends with an exception leaves its session as it was, and its timers to the end of its process.
+    A trainer whose script ends with an exception leaves its session as it was, and its timers to the end of its process; so does one
+    that was ``killed``.
     """
     assert not stage.processes.snapshot(), "a process is left"
     assert not stage.processes.registered, "a path is still registered"
@@ -143,7 +144,7 @@ def check_nothing_is_left(stage: Stage, oversight: Oversight, tasks: int) -> Non
     assert not [connection.number for connection in stage.network.connections if connection.alive], "a connection is left"
     assert not stage.network._listeners, "somebody listens"
     for driver in oversight.drivers:
-        if PARTY in driver and driver.core(PARTY).state("session") is not TrainerSessionState.CLOSED:
+        if driver in killed or (PARTY in driver and driver.core(PARTY).state("session") is not TrainerSessionState.CLOSED):
             continue
         assert driver.timers.running == 0, f"a timer of {list(driver)} runs: {list(driver.timers._running)}"
     assert trio.lowlevel.current_statistics().tasks_living == tasks, "a task is left"
