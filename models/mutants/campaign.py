@@ -15,6 +15,7 @@ differently and yet no property minds, the two graphs are walked side by side.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -339,6 +340,7 @@ def can_fork() -> bool:
 
 def _start() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle; it ends its workers
+    gc.freeze()  # the worlds that were explored are there to stay, so nobody looks through them for garbage
 
 
 def _one(place: int) -> Judged | Case:
