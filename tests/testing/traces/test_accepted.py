@@ -67,7 +67,7 @@ def test_any_two_files_are_accepted_and_said_to_be_partial(name: str) -> None:
 def test_a_file_that_is_cut_anywhere_is_accepted_and_said_to_be_partial(name: str, tmp_path: Path) -> None:
     """In the middle of a line, as a killed process or a full disk leaves it, or at its end. What the others heard of it later is
     believed; what they heard before is not."""
-    run, chance = recorded(name), random.Random(name)  # noqa: S311 - which places are tried
+    run, chance = recorded(name), random.Random(name)
     killed = {file for file in run.files if name == "killed" and ".trainer" in file}  # there a whole line is the last that there was
     for file in run.files:
         paths = run.write(tmp_path)

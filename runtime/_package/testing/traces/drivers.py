@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from typing import Any
 
 from attrs import define, field
@@ -20,7 +19,6 @@ from troth.testing.traces.launches import Launch
 from troth.testing.traces.replica import Taken
 from troth.testing.traces.timing import SLACK_NS, seconds, spelled
 from troth.testing.traces.verdicts import Wrong
-
 
 OWN_RECEIVER = 0
 """The number of a party's own receiver."""
@@ -224,7 +222,11 @@ class DriverCheck:
             del self.actors[name]
         actor.gone = True
 
-    def waiting(self) -> Iterator[tuple[str, c.Event]]:
-        """What was said on local links and not taken yet."""
-        if (mail := self._due()) is not None:
-            yield mail.to, mail.event
+    def expected(self, file: File) -> tuple[tuple[c.Event, str], ...]:
+        """What the party of a file could take next: what it was told, what is on its way to it, and its timers."""
+        party = file.header.party
+        actor, mail = self.actors.get(party), self._due()
+        if mail is not None:
+            return ((mail.event, f"said by {mail.said_by}"),) if mail.to == party else ()
+        coming = () if file.launch is None or file.core == RECEIVER.name else file.launch.coming(file.header)
+        return (*coming, *(() if actor is None else actor.timers.expected()))

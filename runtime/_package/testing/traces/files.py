@@ -20,7 +20,7 @@ from troth.spec.errors import TraceError
 from troth.spec.trace import End, Header, Record, read_header, read_line
 from troth.statemachines import HOST, PARTIES, RECEIVER, SUPERVISOR, TRAINER
 from troth.testing.traces.run import PartyCheck, RunCheck
-from troth.testing.traces.verdicts import Checked, NoTrace, Rejected
+from troth.testing.traces.verdicts import Checked, NoTrace, Rejected, Wrong
 from troth.testing.traces.wires import Network, on_the_wire
 
 MAX_LINE_BYTES = 1 << 20
@@ -128,9 +128,14 @@ class Reading:
         self._steps = self.file.steps()
 
     def advance(self, *, killed: bool) -> None:
-        """Look at the next step; at the end, say how the file ends. ``killed``: nothing of its process is left unrecorded."""
-        self.head = next(self._steps, None)
+        """Look at the next step; at the end, say how the file ends. ``killed``: nothing of its process is left unrecorded. Raises
+        ``Rejected`` for a step that is out of its place, before anybody else misses it."""
+        before, self.head = self.head, next(self._steps, None)
         if self.head is not None:
+            if self.head.n != self.party.steps:
+                raise self.party.rejected(self.party.misplaced(self.head), self.head)
+            if before is not None and self.head.t_ns < before.t_ns:
+                raise self.party.rejected(Wrong(f"t_ns goes back from {before.t_ns} to {self.head.t_ns}"), self.head)
             return
         if self.file.end is not None:
             self.party.close(self.file.end)

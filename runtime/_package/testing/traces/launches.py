@@ -8,38 +8,29 @@ from attrs import define, field
 
 from troth.spec import core as c
 from troth.spec.core import Message
+from troth.spec.messages import PayloadAbandoned, PayloadHeld
 from troth.spec.trace import Header, Number
+from troth.statemachines import RECEIVER
 from troth.statemachines.shared.words import CONTROL, DATA
 from troth.testing.traces.verdicts import Wrong
 from troth.testing.traces.wires import Control, Data, Network, Side
 
+FROM_RECEIVERS = (PayloadHeld, PayloadAbandoned)
+"""What receivers say on a data link; their parties say the rest."""
+
 
 @define(eq=False)
 class Ends:
-    """Which of the two ends are recorded, and which of them only up to some point."""
+    """Which of the files of the two ends are here, and which of them only up to some point: by whether it is the host's, and whether it
+    is that of the receivers."""
 
-    host: bool = False
-    trainer: bool = False
-    host_cut: bool = False
-    trainer_cut: bool = False
+    here: set[tuple[bool, bool]] = field(factory=set)
+    cut: set[tuple[bool, bool]] = field(factory=set)
 
-    def has(self, header: Header) -> None:
-        """That end is recorded."""
-        if _is_host(header):
-            self.host = True
-        else:
-            self.trainer = True
-
-    def cut(self, header: Header) -> None:
-        """That end is recorded up to here, and no further."""
-        if _is_host(header):
-            self.host_cut = True
-        else:
-            self.trainer_cut = True
-
-    def tells(self, *, host: bool) -> bool:
-        """Whether everything that an end said is recorded."""
-        return (self.host and not self.host_cut) if host else (self.trainer and not self.trainer_cut)
+    @property
+    def both(self) -> bool:
+        """Whether the parties themselves are here."""
+        return (True, False) in self.here and (False, False) in self.here
 
 
 @define(eq=False)
@@ -68,13 +59,20 @@ class Launch:
     def _side(self, header: Header) -> Side:
         return self.control.one if _is_host(header) else self.control.other
 
+    def _sender(self, header: Header, event: c.Received) -> tuple[bool, bool]:
+        """In which file it would have to be that a message was sent."""
+        return not _is_host(header), isinstance(event.message, FROM_RECEIVERS)
+
+    def _believed(self, header: Header, event: c.Received) -> bool:
+        """Whether nobody can say that a message was not sent."""
+        blind = (_is_host(header), event.link) in self._blind
+        return blind or not self.ends.both or self._sender(header, event) not in self.ends.here
+
     def explains(self, header: Header, event: c.Event) -> bool:
         """Whether the event, if it is a message from the other end, can come now."""
-        if not isinstance(event, c.Received) or event.link not in (CONTROL, DATA):
+        if not isinstance(event, c.Received) or event.link not in (CONTROL, DATA) or self._believed(header, event):
             return True
         host = _is_host(header)
-        if (host, event.link) in self._blind or not (self.ends.host and self.ends.trainer):
-            return True
         if event.link == CONTROL:
             return self.control.explains(self._side(header), event.message)
         return self._data[not host].explains(event.message)
@@ -95,21 +93,29 @@ class Launch:
         if event.link == CONTROL and not side.up:
             raise Wrong(f"{event.message} came on link control, which is down")
         other = "trainer" if host else "host"
-        if (host, event.link) in self._blind or not (self.ends.host and self.ends.trainer):
+        if self._believed(header, event):
             self.unseen += 1
             return
         if not self.explains(header, event):
-            if not self.ends.tells(host=not host):
+            if self._sender(header, event) in self.ends.cut:
                 self._blind.add((host, event.link))
                 self.unseen += 1
                 return
-            coming = self.control.coming(side) if event.link == CONTROL else self._data[not host].coming()
-            expected = tuple((c.Received(event.link, message), f"sent by the {other}") for message in coming)
-            raise Wrong(f"{event.message} came on link {event.link}, but the {other} has not sent it{_instead(coming)}", expected)
+            expected = tuple(each for each in self.coming(header) if each[0].link == event.link)
+            instead = f"; what it has sent is {expected[0][0].message}" if expected else ""
+            raise Wrong(f"{event.message} came on link {event.link}, but the {other} has not sent it{instead}", expected)
         if event.link == CONTROL:
             self.control.receive(side, event.message)
         else:
             self._data[not host].receive(event.message)
+
+    def coming(self, header: Header) -> tuple[tuple[c.Received, str], ...]:
+        """What could come at an end next, and whence."""
+        host = _is_host(header)
+        whence = f"sent by the {'trainer' if host else 'host'}"
+        control = [c.Received(CONTROL, message) for message in self.control.coming(self._side(header))]
+        data = [c.Received(DATA, message) for message in self._data[not host].coming()]
+        return tuple((event, whence) for event in (*control, *data))
 
     def said(self, header: Header, link: str, message: Message) -> None:
         """One end says something."""
@@ -120,14 +126,15 @@ class Launch:
 
     def unexplained(self, *, host: bool) -> Message | None:
         """At the end: something that one end heard and the other never said."""
-        if not (self.ends.tells(host=not host)) or (host, CONTROL) in self._blind:
+        if not self.ends.both or (not host, False) in self.ends.cut or (host, CONTROL) in self._blind:
             return None
         return self.control.unexplained(self.control.one if host else self.control.other)
 
 
+def end_of(header: Header) -> tuple[bool, bool]:
+    """Which file of an end it is: whether the host's, and whether that of the receivers."""
+    return _is_host(header), header.core == RECEIVER.name
+
+
 def _is_host(header: Header) -> bool:
     return header.party.startswith("host")
-
-
-def _instead(coming: tuple[Message, ...]) -> str:
-    return "" if not coming else f"; what it has sent is {coming[0]}"

@@ -153,7 +153,7 @@ class Replica:
         self.core.undo()
         return Wrong(reason, ((record.event, "the event as it was recorded"),))
 
-    def nearest(self, record: Record, expected: tuple[tuple[Event, str], ...]) -> tuple[Near, ...]:
+    def nearest(self, record: Record | None, expected: tuple[tuple[Event, str], ...]) -> tuple[Near, ...]:
         """What could have stood there: what was expected, then whatever else the core would take, the most alike first."""
         found: list[tuple[bool, int, Near]] = []
         seen: set[Event] = set()
@@ -166,7 +166,7 @@ class Replica:
             except TrothError:  # a declaration that is broken there; it is reported where it is met
                 continue
             if step.refusal is None and step.rows:
-                alike = len(set(step.rows) & set(record.rows))
+                alike = 0 if record is None else len(set(step.rows) & set(record.rows))
                 found.append((not whence, -alike, Near(event, step.rows, whence or self._why(step.rows[-1]))))
         return tuple(near for *_, near in sorted(found, key=lambda each: each[:2])[:NEAREST])
 

@@ -18,7 +18,7 @@ from troth.spec.trace import End, Header, Record
 from troth.statemachines import HOST, RECEIVER, SUPERVISOR, TRAINER
 from troth.testing.traces.actors import SUPERVISING
 from troth.testing.traces.drivers import DriverCheck, File
-from troth.testing.traces.launches import Launch
+from troth.testing.traces.launches import Launch, end_of
 from troth.testing.traces.replica import config_in
 from troth.testing.traces.verdicts import Checked, NoTrace, Rejected, Wrong
 from troth.testing.traces.wires import Network
@@ -57,12 +57,17 @@ class PartyCheck:
         if self.ended:
             raise Wrong("a step after the end of the file")
         if record.n != self.steps:
-            raise Wrong(f"n must be {self.steps}, got {record.n}: a line is missing or out of place")
+            raise self.misplaced(record)
+
+    def misplaced(self, record: Record) -> Wrong:
+        """What is wrong with a step that has another number."""
+        expected = self.driver.expected(self.file)
+        return Wrong(f"n must be {self.steps}, got {record.n}: a line is missing or out of place", expected)
 
     def rejected(self, wrong: Wrong, record: Record | None = None) -> Rejected:
         """What is wrong, with the line that it is at and what could have stood there."""
-        actor = None if record is None else self.driver.actors.get(record.party)
-        nearest = () if actor is None or record is None else actor.replica.nearest(record, wrong.expected)
+        actor = self.driver.actors.get(self.file.header.party if record is None else record.party)
+        nearest = () if actor is None else actor.replica.nearest(record, wrong.expected)
         return Rejected(self.name, self.steps + FIRST_LINE, wrong.reason, nearest, self.run.steps)
 
     def may(self, record: Record) -> bool:
@@ -82,7 +87,7 @@ class PartyCheck:
         self.file.cut = True
         self.driver.whole = False
         if self.file.launch is not None:
-            self.file.launch.ends.cut(self.file.header)
+            self.file.launch.ends.cut.add(end_of(self.file.header))
 
 
 @define(eq=False)
@@ -112,9 +117,8 @@ class RunCheck:
         launch = None
         if header.launch is not None:
             launch = self.launches.setdefault(header.launch, Launch(header.launch, self.network, self.late))
-            if header.core != RECEIVER.name:
-                launch.ends.has(header)
-                launch.granted = header.limits if header.core == HOST.name else launch.granted
+            launch.ends.here.add(end_of(header))
+            launch.granted = header.limits if header.core == HOST.name else launch.granted
         file = File(name, header, config, launch)
         driver.has(file)
         found = PartyCheck(self, file, driver)
@@ -163,9 +167,10 @@ class RunCheck:
                 if receivers and (False, who) not in driver.files:
                     found.append(f"{file.name}: the file of {who} is not here")
         for launch in self.launches.values():
-            if not launch.ends.host or (not launch.ends.trainer and launch.control.one.lines):  # else nobody has ever come
+            host, trainer = ((end, False) in launch.ends.here for end in (True, False))
+            if not host or (not trainer and launch.control.one.lines):  # else nobody has ever come
                 here = next(party.name for party in self.parties if party.file.launch is launch)
-                found.append(f"{here}: the file of its {'trainer' if launch.ends.host else 'host'} is not here")
+                found.append(f"{here}: the file of its {'trainer' if host else 'host'} is not here")
         return found
 
     def _killed(self, party: PartyCheck) -> bool:
