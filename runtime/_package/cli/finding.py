@@ -197,6 +197,17 @@ def _own(module: ModuleType) -> dict[str, Blueprint | World]:
     return found
 
 
+def value_of(name: str) -> Any:
+    """What ``package.module:ATTR`` or ``path.py:ATTR`` is; ``None`` for any other name, and where there is no such thing."""
+    target, colon, attribute = name.rpartition(":")
+    if not colon:
+        return None
+    found: Any = _from_file(target) if target.endswith(".py") else _from_module(target)
+    for part in attribute.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
 def _picked(name: str, module: ModuleType, attribute: str) -> Found:
     if not attribute:
         own = _own(module)

@@ -26,16 +26,14 @@ TASKS = 12
 EPOCHS = 4
 REAL = Limits()
 
-HONEST: Mapping[str, tuple[str, ...]] = {
-    "trainer": (),
-    "host": (),
-    "receiver": (),
+HONEST: Mapping[str, Mapping[str, str]] = {
+    "host": {"P16": "a driver says only once that a process started"},
 }
-"""What is not watched of a party alone: it speaks of what an honest peer, or a driver that tells the truth, sends."""
+"""What is not watched of a party alone, by party: it takes an honest peer, or a driver that tells the truth; and which truth."""
 
 
 def _alone(party: Party, watches: Sequence[Watch] = ()) -> Callable[[], World]:
-    known = [watch for watch in watches if watch.id not in HONEST.get(party.name, ()) and broken(watch.id) in watch.observe]
+    known = [watch for watch in watches if watch.id not in HONEST.get(party.name, {}) and broken(watch.id) in watch.observe]
 
     def build() -> World:
         world, handle = alone(party, watches=known)

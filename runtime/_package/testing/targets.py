@@ -1,12 +1,13 @@
 """What a target of ``troth fuzz`` is: something that runs whole sessions, drawn from a seed, and says what went wrong in them.
 
 The command line, the plugin for pytest and the benchmark know a target by these few names, whatever runs behind them: the cores
-(``troth.testing.cores``) or the live runtime (``troth.testing.live``). None of them is imported before it is asked for.
+(``troth.testing.cores``) or the live runtime, for which ``troth.testing.live`` has ``target(worlds: Sequence[str] = ()) -> Target``.
+Neither is imported before it is asked for: ``troth.testing.choosing`` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from attrs import frozen
@@ -65,7 +66,11 @@ class Target(Protocol):
         ...
 
     def replay(self, token: str, *, coverage: Coverage) -> SessionResult:
-        """The session of a token, once more. Raises ``BadToken`` for one that is not of this target, or does not fit any more."""
+        """The session of a token, once more, with its trace. Raises ``BadToken`` for one that is of another target, or fits no more."""
+        ...
+
+    def shown(self, token: str) -> Sequence[str]:
+        """The steps of a token's session, for a reader."""
         ...
 
 

@@ -1,0 +1,69 @@
+"""From names on a command line to what is fuzzed: in this process, or in another that is given the same names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from troth.testing.targets import Target
+from troth.testing.walker import STEPS_LIMIT
+
+TARGETS = ("core", "runtime")
+
+
+@frozen(kw_only=True)
+class Asked:
+    """What to fuzz, in plain values."""
+
+    target: str = "core"
+    worlds: tuple[str, ...] = ()
+    bounds: Mapping[str, int] = {}
+    steps: int = STEPS_LIMIT
+    """At most so many a session."""
+    traced: bool = False
+
+    def open(self) -> Target:
+        """The target. Raises ``click.UsageError`` for a world that there is not."""
+        if self.target == "runtime":
+            return _live(self.worlds)
+        from troth.testing.cores import Cores  # noqa: PLC0415 - the live runtime needs none of the checker
+        from troth.testing.ours import PLAYS  # noqa: PLC0415
+
+        plays = tuple(_play(name, self.bounds) for name in self.worlds) or tuple(PLAYS.values())
+        return Cores(plays, most=self.steps, traced=self.traced)
+
+    def line(self, *options: str) -> str:
+        """The command that asks for the same."""
+        target = () if self.target == "core" else ("--target", self.target)
+        bounds = [f"--bound {name}={value}" for name, value in self.bounds.items()]
+        steps = () if self.steps == STEPS_LIMIT else (f"--steps {self.steps}",)
+        return " ".join(("troth fuzz", *self.worlds, *target, *bounds, *steps, *options))
+
+
+def _live(worlds: Sequence[str]) -> Target:
+    from troth.testing import live  # noqa: PLC0415
+
+    opened: Callable[[Sequence[str]], Target] = live.target
+    return opened(worlds)
+
+
+def _play(name: str, bounds: Mapping[str, int]) -> Any:
+    """A world or party by its name: one of ours, a built-in world, or a user's own world, declaration or core."""
+    from troth.cli.finding import find, value_of  # noqa: PLC0415
+    from troth.spec import Party  # noqa: PLC0415
+    from troth.spec.engine import PartyCore  # noqa: PLC0415
+    from troth.testing.alone import alone  # noqa: PLC0415
+    from troth.testing.cores import Play  # noqa: PLC0415
+    from troth.testing.ours import PLAYS  # noqa: PLC0415
+
+    if name in PLAYS:
+        return PLAYS[name]
+    value = value_of(name)
+    if isinstance(value, type) and issubclass(value, PartyCore):
+        return Play(name, lambda: alone(value())[0])  # type: ignore[call-arg]
+    if isinstance(value, Party | PartyCore):
+        return Play(name, lambda: alone(value)[0])
+    found = find(name)
+    return Play(name, lambda: found.build(bounds))
