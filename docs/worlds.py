@@ -15,7 +15,8 @@ from typing import Any
 from troth.cli.finding import Found, find
 from troth.models import Limits, Verdict, World, check
 from troth.models.worlds import STANDARD
-from troth.models.worlds.protocol.reach import IMPOSSIBLE, NO_COUNTERPART
+from troth.models.worlds.protocol.order import EIGHT, IMPOSSIBLE, TOO_LATE
+from troth.models.worlds.protocol.reach import NO_COUNTERPART
 from troth.spec.properties import LEFT_OUT, PROPERTIES, By
 
 HERE = Path(__file__).resolve().parent
@@ -59,9 +60,11 @@ ORDER = """\
 ## Order
 
 Eight things can happen to a session at the worst moment: SHUTDOWN, ABORT, CANCEL_TASK, an acceptance that is delivered, one that is lost,
-the expiry of a lease, the crash of the trainer, the crash of the host. For every ordered pair of them `races` reaches a state in which the
-first has happened and the second comes next, as a claim of its own (`SHUTDOWN < ABORT`, for example). What comes next is taken as it
-arrives, also where it arrives too late."""
+the expiry of a lease, the crash of the trainer, the crash of the host. *One < other* means that in one and the same run the first has
+happened and has shown its effect, that the other comes next (its message is the first on the link to a trainer that lives, its timer may
+fire, its loss or its crash may be next), and that it *tells*: whoever it comes to goes elsewhere for it. Of each ordered pair `races`
+claims that it is reached so, under the name `SHUTDOWN < ABORT`, for example; or that the other comes, but never tells (*late*); and a few
+cannot be. The row is what has happened, the column what comes."""
 
 RACES_HEAD = """\
 ## Races
@@ -94,7 +97,7 @@ def page(known: Mapping[str, Any]) -> str:
     said = {claim.id: claim.statement for _, world in worlds for claim in world.properties}
     parts = [NOTICE, INTRODUCTION, _worlds([found for found, _ in worlds], known), _long(known)]
     parts += [FAIRNESS, _strong([world for _, world in worlds])]
-    parts += ["## Properties", _properties(claimed), "## Left out", _left_out(), ORDER, *_impossible()]
+    parts += ["## Properties", _properties(claimed), "## Left out", _left_out(), ORDER, _order(), _reasons()]
     parts += [RACES_HEAD, _races(claimed, said)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -161,9 +164,16 @@ def _left_out() -> str:
     return _table(("source", "statement", "why it has no counterpart"), [(one.source, one.statement, one.reason) for one in LEFT_OUT])
 
 
-def _impossible() -> Iterable[str]:
-    if IMPOSSIBLE:
-        yield _table(("pair", "why no run contains it"), [(f"{one} < {two}", why) for (one, two), why in IMPOSSIBLE.items()])
+def _order() -> str:
+    kinds = {**dict.fromkeys(TOO_LATE, "late"), **dict.fromkeys(IMPOSSIBLE, "impossible")}
+    rows = [(one, *("" if one == other else kinds.get((one, other), "reached") for other in EIGHT)) for one in EIGHT]
+    return _table(("", *EIGHT), rows)
+
+
+def _reasons() -> str:
+    listed = [("late", TOO_LATE), ("impossible", IMPOSSIBLE)]
+    rows = [(f"{one} < {other}", kind, why) for kind, found in listed for (one, other), why in found.items()]
+    return _table(("pair", "", "why"), rows)
 
 
 def _races(claimed: Mapping[str, Sequence[str]], said: Mapping[str, str]) -> str:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from troth.models.bounds import Bound, Bounds, blueprint
 from troth.models.world import World
+from troth.models.worlds.protocol.order import pairs
 from troth.models.worlds.protocol.promises import promise
-from troth.models.worlds.protocol.reach import acceptances, pairs, races
+from troth.models.worlds.protocol.reach import acceptances, races
 from troth.models.worlds.protocol.session import Deal, session
 
 PROMISES = (

@@ -22,7 +22,7 @@ class Snapshot:
 
     def __init__(self, party: Party, raw: Any) -> None:
         known = layout(party)
-        self._slots = {name: raw[place] for name, place in known.places.items()}
+        self.slots = {name: raw[place] for name, place in known.places.items()}
         self._layout = known
         self.armed = frozenset(timer for timer, _ in raw[-2])
         """The timers that run: (name, key)."""
@@ -30,7 +30,7 @@ class Snapshot:
     def keys(self, machine: str, *states: Enum) -> tuple[Any, ...]:
         """The instances of a family; those in one of ``states``, if any are given."""
         names = {state.name for state in states}
-        return tuple(part[0] for part in self._slots[machine] if not names or part[1] in names)
+        return tuple(part[0] for part in self.slots[machine] if not names or part[1] in names)
 
     def at(self, machine: str, *states: Enum, key: Key = None) -> bool:
         """Whether the machine, or its instance ``key``, is in one of ``states``."""
@@ -42,7 +42,7 @@ class Snapshot:
 
     def data(self, machine: str, name: str, key: Key = None) -> Any:
         """One field of the data; ``None`` where there is no such instance."""
-        slot = self._slots[machine]
+        slot = self.slots[machine]
         if machine in self._layout.families:
             slot = next((part[1:] for part in slot if part[0] == key), None)
         return None if slot is None else slot[1 + self._layout.fields[machine].index(name)]
@@ -57,7 +57,7 @@ class Snapshot:
 
     def name(self, machine: str, key: Key = None) -> str:
         """The state's name."""
-        slot = self._slots[machine]
+        slot = self.slots[machine]
         if machine not in self._layout.families:
             return str(slot[0])
         return next((str(part[1]) for part in slot if part[0] == key), self._layout.initial[machine])

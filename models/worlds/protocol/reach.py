@@ -1,10 +1,6 @@
 """Reach: that a world contains the races it is about, as ``sometimes`` claims. A world in which nothing happens proves nothing.
 
-*Order.* Eight things can happen to a session at the worst moment. For every ordered pair of them there is a state in which the first
-has happened and the second comes next: its message is the first one on the link, its timer may fire, its crash may come. What comes
-next is taken as it arrives, also where it arrives too late, at a party that has crashed.
-
-*Races.* The interleavings R1 to R30 of the reference's digest, where Troth has a counterpart.
+The interleavings R1 to R30 of the reference's digest, where Troth has a counterpart. What can come after what is in ``order``.
 """
 
 from __future__ import annotations
@@ -12,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from troth.models.expressions import Expr, any_of, lift
-from troth.models.handles import Handle, LinkHandle, jointly
-from troth.models.worlds.protocol.reading import Reading
+from troth.models.expressions import Expr, lift
+from troth.models.handles import LinkHandle, jointly
 from troth.models.worlds.protocol.session import Session
 from troth.models.worlds.protocol.watched import Seen, Watch
 from troth.spec import messages as m
@@ -27,7 +22,6 @@ from troth.statemachines.shared.source import SourceState
 from troth.statemachines.trainer.intake import IntakeState
 from troth.statemachines.trainer.ledger import LedgerState
 from troth.statemachines.trainer.publication import OPEN, PublicationState
-from troth.statemachines.trainer.session import BOUND
 from troth.statemachines.trainer.states import TrainerSessionState as T
 
 SAID = "acceptances"
@@ -66,14 +60,7 @@ def on_its_way(link: LinkHandle, kind: type[Any], **fields: Any) -> Expr:
     return link.carries(asked, f"{kind.__name__} is on {link.name}")
 
 
-def _left(budget: Handle | None) -> Expr:
-    return lift(False) if budget is None else budget.left > 0
-
-
-# -- pairs -------------------------------------------------------------------------------------------------------------
-
-
-def _acceptance_lost(s: Session) -> Expr:
+def acceptance_lost(s: Session) -> Expr:
     """Of the acceptances that were said, one is neither on its way nor heard; no copy was made, so they can be counted."""
 
     def missing(messages: tuple[Any, ...]) -> int:
@@ -83,54 +70,6 @@ def _acceptance_lost(s: Session) -> Expr:
     uncopied = s.duplicates.left == s.deal.duplicates if s.duplicates is not None else lift(True)
     unheard = s.trainer.some("publication", *OPEN)
     return unheard & uncopied & (s.host.handle.see(SAID) > flying)
-
-
-def happened(s: Session) -> dict[str, Expr]:
-    """What shows that each of the eight has happened."""
-    trainer, host = s.trainer, s.host
-    return {
-        "SHUTDOWN": trainer.data("session", "verdict", m.Verdict.STOPPED),
-        "ABORT": trainer.data("session", "verdict", m.Verdict.ABORTED),
-        "CANCEL_TASK": trainer.at("session", *BOUND) & trainer.at("ledger", LedgerState.CANCELLED, key=1) & _not_stopped(trainer),
-        "ACCEPTED delivered": trainer.some("publication", P.ACCEPTED, P.SETTLING, P.SETTLED),
-        "ACCEPTED lost": _acceptance_lost(s),
-        "lease expiry": trainer.at("lease", LeaseState.EXPIRED) | host.at("lease", LeaseState.EXPIRED),
-        "trainer crash": trainer.handle.is_down,
-        "host crash": host.handle.is_down,
-    }
-
-
-def _not_stopped(trainer: Reading) -> Expr:
-    """The task was not cancelled by the end of the session."""
-    return trainer.at("session", T.READY)
-
-
-def comes_next(s: Session) -> dict[str, Expr]:
-    """What shows that each of the eight can happen now."""
-    suspects = [(one.at("lease", LeaseState.SUSPECT) & one.armed("lease")) for one in (s.trainer, s.host)]
-    return {
-        "SHUTDOWN": first(s.to_trainer, m.Shutdown),
-        "ABORT": first(s.to_trainer, m.Abort),
-        "CANCEL_TASK": first(s.to_trainer, m.CancelTask),
-        "ACCEPTED delivered": first(s.to_trainer, m.ResultAccepted),
-        "ACCEPTED lost": on_its_way(s.to_trainer, m.ResultAccepted) & _left(s.losses),
-        "lease expiry": any_of(*suspects),
-        "trainer crash": ~s.trainer.handle.is_down & _left(s.crashes.get("trainer")),
-        "host crash": ~s.host.handle.is_down & _left(s.crashes.get("host")),
-    }
-
-
-IMPOSSIBLE: dict[tuple[str, str], str] = {}
-"""Ordered pairs that no run contains, and why. There are none: what a crashed party sent before may still arrive after its crash."""
-
-
-def pairs(s: Session) -> None:
-    """Claim every ordered pair that is possible."""
-    before, after = happened(s), comes_next(s)
-    for one, done in before.items():
-        for other, ready in after.items():
-            if one != other and (one, other) not in IMPOSSIBLE:
-                s.world.sometimes(f"{one} < {other}", f"{one} has happened, and {other} comes next", done & ready)
 
 
 # -- races -------------------------------------------------------------------------------------------------------------
@@ -180,13 +119,13 @@ RACES: dict[str, tuple[str, Race]] = {
     "R08": (
         "an acceptance is lost, and the answer to a question brings it again",
         lambda s: s.trainer.some("publication", P.ASKING) & first(s.to_trainer, m.ResultAccepted) & (s.host.handle.see(SAID) == 2)
-        & _acceptance_lost(s),
+        & acceptance_lost(s),
     ),
     "R09": (
         "the receivers hold the payload although no acceptance was heard",
         lambda s: s.trainer.some("publication", P.ASKING) & s.trainer.some("source", SourceState.HELD),
     ),
-    "R10": ("the acceptance of a launched trainer's result is lost", _acceptance_lost),
+    "R10": ("the acceptance of a launched trainer's result is lost", acceptance_lost),
     "R12": (
         "the settlement of a task arrives after the acceptance of the next one's result",
         lambda s: on_its_way(s.to_host, m.ResultSourceSettled, seq=1) & s.host.at("acceptance", *TAKEN, key=2),
@@ -251,4 +190,4 @@ def races(s: Session, ids: Iterable[str]) -> None:
         s.world.sometimes(id_, what, state(s))
 
 
-__all__ = ["IMPOSSIBLE", "NO_COUNTERPART", "RACES", "acceptances", "pairs", "races"]
+__all__ = ["NO_COUNTERPART", "RACES", "acceptance_lost", "acceptances", "races"]

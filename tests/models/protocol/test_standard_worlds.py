@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from troth.cli.finding import find
 from troth.models import Limits, Verdict, check
 from troth.models.worlds import STANDARD
-from troth.models.worlds.protocol.reach import IMPOSSIBLE, NO_COUNTERPART, RACES
+from troth.models.worlds.protocol.reach import NO_COUNTERPART, RACES
 from troth.spec.properties import PROPERTIES, By
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -23,9 +22,6 @@ pages: Any = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(pages)
 
 COUNTS = pages.counts()["worlds"]
-EIGHT = (
-    "SHUTDOWN", "ABORT", "CANCEL_TASK", "ACCEPTED delivered", "ACCEPTED lost", "lease expiry", "trainer crash", "host crash",
-)  # fmt: skip
 LOCAL_STATES_LIMIT = 100_000
 QUICK_STATES, QUICK_EDGES = 120_000, 20_000
 """A world with more of either is explored by the slow tests only, as those of one party are, whose steps are many and dear."""
@@ -63,13 +59,6 @@ def test_the_page_is_current() -> None:
     """Run ``python docs/worlds.py`` after changing a world's declaration or the catalogue."""
     assert list(COUNTS) == list(STANDARD)
     assert pages.PAGE.read_text(encoding="utf-8") == pages.page(pages.counts())
-
-
-def test_races_claims_every_ordered_pair() -> None:
-    """Of the eight, but for those that are listed as impossible."""
-    possible = [f"{one} < {other}" for one, other in permutations(EIGHT, 2) if (one, other) not in IMPOSSIBLE]
-
-    assert sorted(set(claims("races")) & {f"{one} < {other}" for one, other in permutations(EIGHT, 2)}) == sorted(possible)
 
 
 def test_every_race_is_reached_somewhere_or_says_why_not() -> None:
