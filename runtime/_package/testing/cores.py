@@ -20,6 +20,8 @@ from troth.testing.walker import STEPS_LIMIT, Walked, played, sessions, shortene
 
 FAULTS = ("loses", "duplicates", "is cut", "is opened", "crashes", "restarts", "unexpected")
 """What rules are called that are faults: the ends of their names."""
+LEAST_RULES = 20
+"""How long Hypothesis' programs are at least."""
 
 
 @frozen
@@ -74,17 +76,21 @@ class Cores:
                     return
                 own, walked = found
                 _faults(stage, walked, coverage)
-                yield SessionResult(seed=own, steps=walked.steps, failure=self._failure(play, stage, walked), trace=walked.trace)
+                yield SessionResult(seed=own, steps=walked.steps, failure=self._failure(play, stage, walked, own), trace=walked.trace)
 
-    def _failure(self, play: Play, stage: Stage, walked: Walked) -> Failure | None:
+    def _failure(self, play: Play, stage: Stage, walked: Walked, own: int) -> Failure | None:
         if walked.wrong is None:
             return None
+        from troth.testing.machine import example_of  # noqa: PLC0415 - Hypothesis takes its time to import, and only a failure needs it
+
         id_ = walked.wrong.property
         moves = shortened(stage, walked.moves, id_)
         again = played(stage, moves)
         wrong = again.wrong if again.wrong is not None and again.wrong.property == id_ else walked.wrong
         text = telling.told(stage, wrong, moves, play.make, len(walked.moves))
-        return Failure(property=id_, token=_named(play, programs.token(stage, moves)), told=text)
+        by_rules = example_of(stage, play.make, own, id_, max(LEAST_RULES, 2 * len(moves)))
+        told = "\n".join([text, "Hypothesis' example:", *telling.indented(by_rules)])
+        return Failure(property=id_, token=_named(play, programs.token(stage, moves)), told=told)
 
     def replay(self, token: str, *, coverage: Coverage) -> SessionResult:
         """The program of a token, played again on the world that it names."""

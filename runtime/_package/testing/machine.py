@@ -21,9 +21,11 @@ import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from hypothesis import HealthCheck, Phase
+from hypothesis import seed as with_seed
 from hypothesis import settings as Settings  # noqa: N812 - a class, whatever its case
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from troth.models.bounds import Blueprint
 from troth.models.world import World
@@ -38,6 +40,8 @@ from troth.testing.twin import Wrong
 
 CHOICES = 1 << 16
 """Below which the number lies that stands for all choices within one rule."""
+EXAMPLES = 60
+"""Programs that Hypothesis makes up to come to a failure that the walker found."""
 
 
 class Digits:
@@ -83,7 +87,8 @@ class WorldMachine(RuleBasedStateMachine):
 
     stage: ClassVar[Stage]
     covered: ClassVar[Coverage]
-    make: ClassVar[Callable[[], World] | None] = None
+    remade: ClassVar[list[Callable[[], World]]] = []
+    """How the world is built anew, for the checker. In a list, because a function in a class is a method."""
     told_as: ClassVar[str] = ""
 
     def __init__(self) -> None:
@@ -110,7 +115,7 @@ class WorldMachine(RuleBasedStateMachine):
     def _story(self, wrong: Wrong, moves: Any) -> str:
         cls = type(self)
         replay = f"troth fuzz {cls.told_as or cls.stage.name} --replay {programs.token(cls.stage, moves)}"
-        return f"{telling.told(cls.stage, wrong, moves, cls.make)}\nreplay: {replay}"
+        return f"{telling.told(cls.stage, wrong, moves, cls.remade[0])}\nreplay: {replay}"
 
     @rule()
     def rest(self) -> None:
@@ -142,23 +147,49 @@ def state_machine(
     else:
         make = of
     built = make()
-    stage = Stage(built, open_to=all_alone(built), illegal=illegal)
+    made = machine_of(Stage(built, open_to=all_alone(built), illegal=illegal), make, name)
+    if settings is not None:
+        made.TestCase.settings = settings
+    return made
+
+
+def machine_of(stage: Stage, make: Callable[[], World], name: str = "") -> type[WorldMachine]:
+    """The state machine of a world that is ready already."""
     body: dict[str, Any] = {
         "stage": stage,
         "covered": Coverage(stage.parties),
-        "make": staticmethod(make),
+        "remade": [make],
         "told_as": name,
-        "__doc__": f"Generated from {stage.name}: {built.doc}",
+        "__doc__": f"Generated from {stage.name}: {stage.world.doc}",
         "__module__": __name__,
     }
     for number, one in enumerate(stage.rules):
         method = _rule(stage, number)
         method.__name__ = _free(_identifier(one.name), body)
         body[method.__name__] = _declared(stage, number, method)
-    made: type[WorldMachine] = type(f"{_identifier(stage.name).title().replace('_', '')}Machine", (WorldMachine,), body)
-    if settings is not None:
-        made.TestCase.settings = settings
-    return made
+    return type(f"{_identifier(stage.name).title().replace('_', '')}Machine", (WorldMachine,), body)
+
+
+def example_of(stage: Stage, make: Callable[[], World], seed: int, id: str, rules: int) -> list[str]:  # noqa: A002
+    """Hypothesis' own example of a violation of ``id``, shrunk; or that it came to none."""
+    machine = with_seed(seed)(machine_of(stage, make))
+    chosen = Settings(
+        max_examples=EXAMPLES,
+        stateful_step_count=rules,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink),
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
+    try:
+        run_state_machine_as_test(machine, settings=chosen)
+    except Violated as found:
+        lines = [line for note in getattr(found, "__notes__", ()) for line in str(note).splitlines() if line.startswith("state")]
+        if found.wrong.property == id and lines:
+            return lines
+    return [f"none in {EXAMPLES} programs of {rules} rules"]
 
 
 def _rule(stage: Stage, number: int) -> Callable[..., None]:

@@ -126,8 +126,9 @@ class Session:
 
     def _reactions(self, items: tuple[int, ...], chance: Chance) -> list[Reaction] | None:
         """What each component does, in order; ``None`` where one of them cannot."""
-        system, found = self.system, []
-        queue, moved = list(items), {}
+        system = self.system
+        found: list[Reaction] = []
+        queue, moved = list(items), dict[int, int]()
         place = 0
         while place < len(queue):
             if place > CHAIN_LIMIT:
@@ -174,7 +175,7 @@ class Session:
         if effects is ...:
             taken = self.stage.asked[component].taken(local.state if isinstance(local, PartyLocal) else local, operation)
             effects = self.stage.effects[key] = taken.effects if taken else None
-        beside.agrees(step, branch, after, effects)  # type: ignore[arg-type]
+        beside.agrees(step, branch, after, effects)
 
     def _watch(self, before: State, after: State) -> None:
         asked = set()
@@ -276,4 +277,4 @@ def _fired(local: Hashable, branch: Branch) -> TimerFired:
     stale, name, key = variant[0] == "stale", variant[1], variant[2]
     timers = local.timers if isinstance(local, PartyLocal) else ()
     timer = next(t for t in timers if (t.stale, t.timer, t.key) == (stale, name, key))
-    return TimerFired(name, key, timer.generation)  # type: ignore[arg-type]
+    return TimerFired(name, key, timer.generation)

@@ -94,7 +94,7 @@ class Asked:
 
     def take(self, state: object, event: object) -> Sequence[Taken] | None:
         """What the behaviour says; kept."""
-        found = self.inner.take(state, event)  # type: ignore[arg-type]
+        found = self.inner.take(state, event)
         if found:
             if len(self.latest) > 256:
                 self.latest.clear()
@@ -103,7 +103,7 @@ class Asked:
 
     def observe(self, state: object) -> object:
         """What the behaviour says."""
-        return self.inner.observe(state)  # type: ignore[arg-type]
+        return self.inner.observe(state)
 
     def taken(self, state: object, event: object) -> Taken | None:
         """The answer to ``event`` in ``state``, asked for again if it is not among the latest."""

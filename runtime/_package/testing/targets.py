@@ -54,8 +54,10 @@ class Fuzz(Protocol):
 class Target(Protocol):
     """What ``troth fuzz --target NAME`` runs."""
 
-    name: str
-    """``core`` or ``runtime``."""
+    @property
+    def name(self) -> str:
+        """``core`` or ``runtime``."""
+        ...
 
     def coverage(self) -> Coverage:
         """An empty collector that knows everything that could be covered."""
