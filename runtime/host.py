@@ -41,6 +41,7 @@ from troth.spec import messages as m
 from troth.spec.party import Party
 from troth.statemachines import HOST, RECEIVER, Host, HostConfig, ReceiverConfig
 from troth.statemachines.host.acceptance import AcceptanceState
+from troth.statemachines.shared.lease import LeaseState
 from troth.statemachines.shared.words import CONTROL, SUPERVISOR
 from troth.statemachines.supervisor.launches import HOSTS
 
@@ -210,10 +211,20 @@ class HostSession:
     async def how_it_ended(self) -> str:
         """The end of the session and its process, in words; empty if there is nothing to say. Waits a moment for a process that is about
         to end: whoever lost a task to it wants to know."""
+        silence = self._silence_in_words()
         with trio.move_on_after(LAST_WORDS_S):
             await self._gone.wait()
         verdict = VERDICTS.get(self.core.data("session").verdict, "")
-        return "; ".join(part for part in (verdict, self.why or self._exit_in_words()) if part)
+        return "; ".join(part for part in (verdict, silence, self.why or self._exit_in_words()) if part)
+
+    def _silence_in_words(self) -> str:
+        """What was too long for whom, if silence is what ended the session: a signal that came after it is not the reason."""
+        if self.core.state("lease") is not LeaseState.EXPIRED or self.silent_s is None:
+            return ""
+        limits = self.setting.limits
+        waited = f"unresponsive_limit_s is {limits.unresponsive_limit_s:g}"
+        failed = f"lease_timeout_s is {limits.lease_timeout_s:g}, and on_unresponsive is 'fail'"
+        return f"it was not heard for {self.silent_s:.0f} s ({failed if self.setting.fail_unresponsive else waited})"
 
     def _exit_in_words(self) -> str:
         if self.exit is None:
