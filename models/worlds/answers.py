@@ -8,10 +8,13 @@ what the limits are needed for: a peer that died, and a farewell that was lost.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from troth.models.bounds import Bound, Bounds, blueprint
 from troth.models.claims import FairSelector
 from troth.models.expressions import every
 from troth.models.world import World
+from troth.models.worlds.protocol.backend import Hosts
 from troth.models.worlds.protocol.configured import ALWAYS, FETCHED
 from troth.models.worlds.protocol.presence import answering, fair
 from troth.models.worlds.protocol.session import Session
@@ -130,13 +133,23 @@ def backend(_bounds: Bounds) -> World:
     world, callers = made.world, made.callers
     obeys: list[FairSelector] = []
     for launch in range(1, made.launches + 1):
-        done = made.hosts.where(lambda hosts, n=launch: bool(hosts.each[n - 1].told or hosts.each[n - 1].kept), f"{launch} is done")
+        done = made.hosts.where(_is_done(launch), f"{launch} is done")
         obeys += [f"hosts.{launch} is ready", f"hosts.{launch} has no result"]
         obeys.append(world.may(made.hosts, "ends", number=launch, when=done, name=f"{launch} ends as it should"))
     for id_, call in (("P52", callers.in_finalize), ("P83", callers.in_start | callers.in_execute)):
         world.leads_to(id_, PROPERTIES[id_].statement, call, ~call, fair=obeys)
     world.sometimes("OK", "finalize() returns because nothing is left", told(callers, "finalize", Outcome.OK))
     return world
+
+
+def _is_done(launch: int) -> Callable[[Hosts], bool]:
+    """Whether a host session was told to end, or has no task left."""
+
+    def done(hosts: Hosts) -> bool:
+        session = hosts.each[launch - 1]
+        return bool(session.told) or session.kept
+
+    return done
 
 
 def _ended(made: Session) -> World:

@@ -15,21 +15,26 @@ from troth.spec import Called, Received, Send, SetTimer
 AGAIN = SetTimer("again", None, 0, "patience")
 
 
+def say(message: Any) -> Send:
+    """A message here is a word."""
+    return Send("line", message)
+
+
 def asker(heard: int, event: Any) -> Any:
     """Asks, and asks again until it is answered; and it can mumble something else."""
     match event:
         case Called("mumble"):
-            return heard, [Send("line", "mumble")]
+            return heard, [say("mumble")]
         case Received():
             return 1, []
-    return (heard, [Send("line", "question"), AGAIN]) if not heard else (heard, [])
+    return (heard, [say("question"), AGAIN]) if not heard else (heard, [])
 
 
 def conversation(**options: Any) -> World:
     """Somebody who asks, and somebody who answers every question."""
     world = World("conversation")
     one = world.party("one", asker, initial=0, stale_timers=False, observe={"heard": lambda n: n})
-    other = world.party("other", lambda n, e: (n, [Send("line", "answer")] if e.message == "question" else []), initial=0)
+    other = world.party("other", lambda n, e: (n, [say("answer")] if e.message == "question" else []), initial=0)
     world.link(one, other, "line", **options)
     world.link(other, one, "line", **options)
     world.may(one, "ask", times=1)
@@ -54,7 +59,7 @@ def test_a_link_that_merges_carries_each_message_once(engine: str) -> None:
 def test_a_trace_says_what_was_merged() -> None:
     """And goes on to say rightly what is on its way."""
     world = World("two")
-    twice = [Send("line", "one"), Send("line", "two")]
+    twice = [say("one"), say("two")]
     one = world.party("one", lambda n, e: (n + 1, twice[: n + 1]) if n < 2 else None, initial=0)
     other = world.party("other", lambda said, e: ((*said, e.message), []), initial=())
     world.link(one, other, "line", capacity=2, full="truncates", merges=True)

@@ -89,10 +89,12 @@ def answering(name: str, doc: str, promises: tuple[str, ...], *, expiry: bool = 
 
 def _heard(s: Session) -> None:
     """What the trainer answers by itself, whatever its script does."""
-    waits = {"P51 heard": ("a task that goes out is acknowledged or refused, whatever the script does", UNANSWERED)}
+    waits: list[tuple[str, str, tuple[DeliveryState, ...]]] = [
+        ("P51 heard", "a task that goes out is acknowledged or refused, whatever the script does", UNANSWERED)
+    ]
     if s.deal.losses or s.deal.unreliable or "stop" in s.deal.orders:
-        waits["P51 cancelled"] = ("that a task was given up is acknowledged", (DeliveryState.CANCELLING,))
-    for name, (statement, states) in waits.items():
+        waits.append(("P51 cancelled", "that a task was given up is acknowledged", (DeliveryState.CANCELLING,)))
+    for name, statement, states in waits:
         s.world.leads_to(name, statement, s.host.at("delivery", *states), ~s.host.at("delivery", *states), fair=fair(s))
 
 

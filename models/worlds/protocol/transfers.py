@@ -18,8 +18,8 @@ from troth.models.handles import ActionHandle, LinkHandle
 from troth.models.world import World
 from troth.models.worlds.protocol import agreement
 from troth.models.worlds.protocol.inside import seen
-from troth.models.worlds.protocol.promises import waiting
 from troth.models.worlds.protocol.reading import Reading
+from troth.models.worlds.protocol.single import waiting
 from troth.models.worlds.protocol.trainer_alone import STEPS, any_wrong
 from troth.models.worlds.protocol.watched import Watched, broken, keeps, never
 from troth.models.worlds.protocol.watching_host import host_watches, receiver_watches
