@@ -42,7 +42,7 @@ SPARE = 4
 """How many times the original's states a mutant may have, by default, before it is given up as unknown."""
 SPARE_STATES = 20_000
 """And how many more."""
-PATIENCE = 50_000
+PATIENCE = 10_000
 """States, counted in originals, in which promises are looked for in vain before a mutant is put to what is asked after them. Worlds
 beyond are searched for mutants that nothing minds before."""
 
