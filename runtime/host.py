@@ -296,6 +296,8 @@ class HostSession:
             self.order = None
         self.driver.tell("supervisor", c.Received(HOSTS, message))
         if isinstance(message, m.SessionEnded):
+            if message.stuck:
+                log.error("%s: its process, number %s, outlives KILL and is not waited for any more", self.setting.name, self.pid)
             self.leave()
 
     def _order_of(self, seq: int) -> Order:
