@@ -91,6 +91,8 @@ class Deal:
     """HELLOs that are not the launched trainer's own."""
     task_payload_fails: int = 0
     """How many task payloads may be lost on the way in."""
+    task_payload_waits: bool = False
+    """It arrives when it likes, rather than at once."""
 
 
 @frozen(kw_only=True)
@@ -173,20 +175,36 @@ def _network(made: Session) -> None:
 
 
 def _task_payloads(made: Session) -> None:
-    """The payload of a task is there at once, or, so often, it is not."""
+    """The payload of a task is there at once, or, so often, it is not. It may also be long in coming."""
 
-    def own_receiver(left: int, event: c.Received) -> list[tuple[int, tuple[c.Send, ...]]]:
+    def tells(kind: type[m.PayloadArrived | m.PayloadLost], said: m.TaskMessage) -> tuple[c.Send, ...]:
+        return (c.Send("party", kind(epoch=said.epoch, seq=said.seq, receiver=0)),)
+
+    def in_a_while(state: tuple[int, m.FetchPayload | None], event: Any) -> Any:
+        left, asked = state
+        if isinstance(event, c.Received):
+            wanted = event.message if isinstance(event.message, m.FetchPayload) else None
+            return (left, wanted), ()
+        if asked is None or (event.call == "is lost" and not left):
+            return None
+        if event.call == "is lost":
+            return (left - 1, None), tells(m.PayloadLost, asked)
+        return (left, None), tells(m.PayloadArrived, asked)
+
+    def at_once(left: int, event: c.Received) -> list[tuple[int, tuple[c.Send, ...]]]:
         said = event.message
         if not isinstance(said, m.FetchPayload):
             return [(left, ())]
-        found: list[tuple[int, tuple[c.Send, ...]]] = [
-            (left, (c.Send("party", m.PayloadArrived(epoch=said.epoch, seq=said.seq, receiver=0)),))
-        ]
-        if left:
-            found.append((left - 1, (c.Send("party", m.PayloadLost(epoch=said.epoch, seq=said.seq, receiver=0)),)))
-        return found
+        found = [(left, tells(m.PayloadArrived, said))]
+        return [*found, (left - 1, tells(m.PayloadLost, said))] if left else found
 
-    party = made.world.party("task payloads", own_receiver, initial=made.deal.task_payload_fails)
+    fails = made.deal.task_payload_fails
+    if made.deal.task_payload_waits:
+        party = made.world.party("task payloads", in_a_while, initial=(fails, None))
+        made.world.may(party, "arrives")
+        made.world.may(party, "is lost")
+    else:
+        party = made.world.party("task payloads", at_once, initial=fails)
     made.world.local(made.trainer.handle, party, "receivers", arrives_as="party")
     made.world.local(party, made.trainer.handle, "party", arrives_as="receivers")
 
