@@ -171,6 +171,9 @@ class HostSession:
             log.warning("%s: cannot be started: %s", self.setting.name, error)
             self.driver.give(self.party, c.EffectFailed(c.Spawn()))
             return
+        if self.party not in self.driver:
+            # It was given up before it was heard to start, and whatever would end it has gone with its session.
+            self.give_up()
         self.driver.give(self.party, c.ProcessStarted())
 
     def _traced(self) -> dict[str, str]:
@@ -234,7 +237,7 @@ class HostSession:
         return "ended, nobody knows how" if self.exit.code is None else f"exited with status {self.exit.code}"
 
     def give_up(self) -> None:
-        """The runtime is at fault, so no row will end the process."""
+        """No row will end the process any more."""
         self.processes.signal(self.launch_id.hex(), c.ProcessSignal.KILL)
 
     def leave(self) -> None:

@@ -120,6 +120,8 @@ class SimProcesses:
         """What players have let out."""
         self.spawn_delay_s = 0.0
         """How long a start takes from now on."""
+        self.heard_delay_s = 0.0
+        """How much later it is heard of: the process runs meanwhile."""
         self.moved = trio.Event()
         """Set, and replaced, whenever a process has begun, has ended or is unstuck."""
         self._files = files
@@ -196,7 +198,7 @@ class SimProcesses:
         leader = self.start(launch, play, leader=True, takes_term=takes_term)
         ward = self._wards[launch.launch_id] = _Ward(leader)
         try:
-            await trio.lowlevel.checkpoint()
+            await trio.sleep(self.heard_delay_s)
         except trio.Cancelled:
             ward.unheard = True
             self.signal(launch.launch_id, ProcessSignal.KILL)

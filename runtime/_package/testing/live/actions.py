@@ -7,14 +7,14 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from attrs import define, field, frozen
 
-from troth.runtime.errors import LinkDown
+from troth.runtime.errors import LinkDown, Misuse
 from troth.runtime.sim.faults import DOWN, UP, Direction
 from troth.runtime.wire.besides import LogBeside
 from troth.runtime.wire.challenge import CALL, MAGIC, NONCE_BYTES, PROOF_BYTES, ROLES, VERSION
@@ -25,6 +25,7 @@ from troth.statemachines.trainer.ledger import LedgerState
 from troth.statemachines.trainer.states import TrainerSessionState
 from troth.testing.live.choices import Choices
 from troth.testing.live.lines import Line
+from troth.testing.live.parties import Wrong
 from troth.testing.live.seats import Seat
 from troth.testing.live.stage import Stage
 
@@ -32,6 +33,23 @@ Option: TypeAlias = Any
 NOT_JOINED = (TrainerSessionState.NEW, TrainerSessionState.JOINING, TrainerSessionState.BINDING)
 LARGE_BYTES = 40_000
 """A payload that does not ride in its message."""
+HUGE_BYTES = 600_000
+"""One that takes several frames."""
+
+
+@frozen
+class Mood:
+    """What a session is given to: how much oftener some rules are chosen, and how much goes wrong."""
+
+    name: str
+    oftener: Mapping[str, int] = field(factory=dict)
+    faults: int = 6
+    """The most faults that happen."""
+    large: bool = False
+    """No payload rides in its message."""
+
+
+PLAIN = Mood("plain")
 
 
 @define(eq=False)
@@ -48,6 +66,9 @@ class Play:
     """Nothing new is begun, and nothing goes wrong any more."""
     made: int = 0
     """Payloads that were made."""
+    more_steps: int = 0
+    """Steps that were taken within those of the rules."""
+    mood: Mood = field(factory=lambda: PLAIN)
 
     @property
     def open(self) -> bool:
@@ -58,9 +79,10 @@ class Play:
     def tree(self) -> tuple[Any, bool]:
         """A payload, and whether it is large."""
         self.made += 1
-        kind = self.choices.choose(8)
+        kind = 7 if self.mood.large else self.choices.choose(8)
         if kind == 7:
-            return {"w": np.full(LARGE_BYTES // 8, self.made, dtype=np.int64), "n": self.made}, True
+            nbytes = HUGE_BYTES if self.mood.large and self.choices.choose(3) == 2 else LARGE_BYTES
+            return {"w": np.full(nbytes // 8, self.made, dtype=np.int64), "n": self.made}, True
         if kind == 6:
             return {"w": np.full(3, self.made, dtype=np.float32), "names": ["a", None, True]}, False
         return {"n": self.made}, False
@@ -75,6 +97,8 @@ class Rule:
     act: Callable[[Play, Option], None]
     weight: Callable[[Play, Sequence[Option]], int]
     fault: bool = False
+    draws: bool = False
+    """It draws more than where it is used."""
 
 
 HERE = (None,)
@@ -106,6 +130,33 @@ def deliver(play: Play, option: Option) -> None:
     play.stage.let(*option)
 
 
+def burst(play: Play, option: Option) -> None:
+    """Everything that waits on a connection arrives at once."""
+    line, way = option
+    while line.sim.pipes[way].waiting:
+        play.stage.let(line, way)
+
+
+def race(play: Play, option: Option) -> None:
+    """A frame arrives in the moment in which a caller gives up."""
+    play.stage.let(*option)
+    calls = [call for seat in play.stage.living for call in seat.side.calls if not call.given_up and call.kind != "log"]
+    calls += [call for call in play.stage.judge.host.calls if not call.given_up and call.kind in ("start", "execute")]
+    if calls:
+        calls[play.choices.choose(len(calls))].give_up()
+
+
+def silence(play: Play, _option: Option) -> None:
+    """Nothing arrives for a while."""
+    stage = play.stage
+    until = stage.stepper.clock.now + (12.0, 35.0, 130.0, 700.0)[play.choices.choose(4)]
+    while stage.stepper.clock.now < until and not stage.over:
+        if not stage.stepper.pass_time(until):
+            return
+        stage.judged()
+        play.more_steps += 1
+
+
 def overtake(play: Play, option: Option) -> None:
     """A frame arrives before one that was written earlier."""
     line, way = option
@@ -133,6 +184,8 @@ def tear(play: Play, option: Option) -> None:
     line, way = option
     pipe = line.sim.pipes[way]
     nbytes = 1 + play.choices.choose(len(pipe.waiting[0]) - 1) if len(pipe.waiting[0]) > 1 else 1
+    if line.sim.role == "data":
+        play.stage.judge.transfers.torn(line, way, pipe.waiting[0])
     line.sim.cut_after(way, nbytes)
     if pipe.waiting:
         pipe.let()
@@ -206,8 +259,11 @@ def fail_spawn(play: Play, _option: Option) -> None:
 
 def slow_spawn(play: Play, _option: Option) -> None:
     """A start takes a while from now on."""
-    delay_s = (0.5, 7.0, 12.0, 400.0)[play.choices.choose(4)]
-    play.stage.processes.spawn_delay_s = play.stage.judge.spawn_delay_s = delay_s
+    delay_s = (0.0, 0.5, 7.0, 12.0, 400.0)[play.choices.choose(5)]
+    heard_s = (0.0, 0.5, 7.0, 12.0)[play.choices.choose(4)]
+    processes, judge = play.stage.processes, play.stage.judge
+    processes.spawn_delay_s, processes.heard_delay_s, judge.spawn_delay_s = delay_s, heard_s, delay_s
+    judge.heard_delay_s = max(judge.heard_delay_s, heard_s)
 
 
 def stick(play: Play, seat: Seat) -> None:
@@ -239,7 +295,8 @@ def unsent(seat: Seat) -> bool:
 
 def init(play: Play, seat: Seat) -> None:
     """It joins."""
-    play.stage.seat_call(seat, "init", seat.session.init)
+    passive = play.choices.choose(24) == 23
+    play.stage.seat_call(seat, "init", partial(seat.session.init, control_rank=not passive), passive=passive)
 
 
 def receive(play: Play, seat: Seat) -> None:
@@ -299,6 +356,21 @@ def finalize(play: Play, _option: Option) -> None:
 def leave(play: Play, _option: Option) -> None:
     """It leaves its block, in order or by an exception."""
     play.stage.leave(by_error=play.choices.choose(4) == 3)
+
+
+def illegal(play: Play, _option: Option) -> None:
+    """The application does what it may never do: it is refused, and nothing has changed."""
+    stage = play.stage
+    backend = stage.backend
+    made: Any = backend.__aenter__() if stage.entered is not None else backend.execute("never", {})
+    try:
+        made.send(None)
+    except Misuse:
+        ours, theirs = stage.snapshots()
+        if ours != theirs:
+            raise Wrong("P22", "a call that was refused has changed something") from None
+        return
+    raise Wrong("calls", "what may never be called was not refused")
 
 
 def pass_time(play: Play, _option: Option) -> None:

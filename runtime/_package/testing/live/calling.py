@@ -82,6 +82,8 @@ class Call:
     """The payload that it brings."""
     large: bool = False
     """The payload is too large to ride in its message."""
+    passive: bool = False
+    """It is an init() of a rank that stays passive."""
     name: str = ""
     task_id: str = ""
     scope: trio.CancelScope = field(factory=trio.CancelScope)

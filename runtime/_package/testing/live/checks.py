@@ -75,7 +75,7 @@ def _bounded(line: Line, way: Way) -> None:
     waiting = Counter(kind_code(owed.message) for owed in way.owed)
     for code, count in waiting.items():
         kind = BY_CODE[code]
-        if kind.when_full is WhenFull.CLOSE and count > kind.outstanding + 1:  # one more may have been begun
+        if kind.when_full is WhenFull.CLOSE and count > 2 * kind.outstanding + 1:  # as many may be in the bytes that are being written, and one may have begun
             raise Wrong("queues", f"connection {line.sim.number}: {count} {kind.name} wait to be written, and at most {kind.outstanding} may")
 
 
@@ -123,6 +123,7 @@ def processes(judge: Judge, now: float) -> None:
             raise Wrong("processes", f"{seat.host} holds its process for gone, and it lives")
         if host is not None and not lives and not seat.reported and now > seat.gone_s + DRAIN_S and not judge.deaf:
             raise Wrong("processes", f"{seat.host} was not told that its process is gone")
+    _given_up(judge, living, now)
     for name, signal in judge.signalled:
         seat = next((seat for seat in judge.seats.values() if seat.host == name), None)
         if seat is None or seat.gone or seat.process.stuck:
@@ -130,6 +131,16 @@ def processes(judge: Judge, now: float) -> None:
         if signal is ProcessSignal.KILL or not seat.process.term.is_set():
             raise Wrong("processes", f"the process of {name} was to be sent {signal.name}, and lives")
     judge.signalled.clear()
-    for name, asked_s in judge.spawning.items():
-        if now > asked_s + judge.spawn_delay_s and all(seat.host != name for seat in judge.seats.values()):
-            raise Wrong("processes", f"{name} asked for a process, and there is none")
+    for name, due_s in list(judge.spawning.items()):
+        if name not in judge.host.parties:
+            del judge.spawning[name]
+        elif now > due_s + judge.heard_delay_s:
+            raise Wrong("processes", f"{name} asked for a process, and was not told what became of that")
+
+
+def _given_up(judge: Judge, living: set[str], now: float) -> None:
+    """What lives has a host that knows of it, or is ended as soon as it is heard to have started."""
+    kept = {seat.launch.hex() for seat in judge.seats.values() if seat.host in judge.host.parties or seat.process.stuck or seat.stuck}
+    for launch in sorted(living - kept):
+        if now > judge.alone.setdefault(launch, now) + judge.heard_delay_s:
+            raise Wrong("processes", f"launch {launch} lives on, and has been given up")

@@ -7,6 +7,7 @@ and what that core says has to be done must be seen at a port: frames on the wir
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,8 @@ from attrs import define, field
 from troth.runtime.errors import FrameError
 from troth.runtime.sim.processes import Living
 from troth.runtime.sim.faults import DOWN, UP, Direction
+from troth.runtime.wire.besides import Credentials
+from troth.runtime.wire.challenge import credentials_proof
 from troth.spec import core as c
 from troth.spec import messages as m
 from troth.spec.core import RefusalKind
@@ -25,6 +28,7 @@ from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS, SUPERVISO
 from troth.statemachines.supervisor.launches import HOSTS
 from troth.testing.live.calling import Call, equal
 from troth.testing.live.checks import check
+from troth.testing.live.fickle import claim_of
 from troth.testing.live.lines import Line, Owed, same
 from troth.testing.live.parties import Shadow, Side, Told, Wrong
 from troth.testing.live.seats import Seat, Task
@@ -56,8 +60,10 @@ class Judge:
     spawn_fails: int = 0
     """Processes that could not be started, and whose host was not told yet."""
     spawning: dict[str, float] = field(factory=dict)
-    """Processes that were asked for: by host, when."""
+    """Processes that were asked for: by host, when they are to start."""
     signalled: list[tuple[str, c.ProcessSignal]] = field(factory=list)
+    killed: set[str] = field(factory=set)
+    """Hosts that have ever signalled their process. One that is signalled before it has run never runs."""
     launches: int = 0
     failed: bool = False
     """A result was lost, which fails the run."""
@@ -69,9 +75,15 @@ class Judge:
     ended: tuple[str, int] = ("", 0)
     """The host and number of the task that ended last."""
     fail_unresponsive: bool = False
+    credentials: Credentials | None = None
+    """What trainers are lent."""
     partial: bool = False
     """What was let through may be read in pieces, for as long as one likes."""
     spawn_delay_s: float = 0.0
+    heard_delay_s: float = 0.0
+    """The longest that a process has run before it was heard of."""
+    alone: dict[str, float] = field(factory=dict)
+    """Processes that no host knows of: by launch, since when."""
     deaf: bool = False
     """The guardian is gone, and with it whoever reports what ends."""
     steps: int = 0
@@ -158,6 +170,8 @@ class Judge:
                 self._called(side, shadow, name, number, payload)
             case c.CallCancelled(call=name, number=number):
                 call = side.numbers.pop((name, number), None)
+                if call is None:  # it was resolved in the very moment in which it was given up
+                    call = next((call for call in side.calls if call.given_up and name in (call.kind, "receive", "abort", "finalize")), None)
                 if call is None or not call.given_up:
                     raise Wrong("calls", f"{shadow.name}: {event}, and nobody gave it up")
                 if call.kind == "start":
@@ -224,9 +238,13 @@ class Judge:
         beside, notes = arrived.beside, shadow.notes
         match message:
             case m.Hello():
-                seat = self.seats[self.launch_of(shadow) or b""]
-                if message.claim is not seat.claim:
+                given = self.seats[self.launch_of(shadow) or b""].bootstrap
+                if message.claim is not claim_of(beside, given.job_id, given.site_name):
                     raise Wrong("claim", f"{shadow.name} takes the claim of {beside} for {message.claim}")
+            case m.SessionReady(proven=proven):
+                wanted = b"" if self.credentials is None else credentials_proof(self.credentials, shadow.line.nonces)
+                if proven is not (beside.proof == wanted):
+                    raise Wrong("claim", f"{shadow.name} takes the proof of {beside} for {proven}")
             case m.TaskReady(seq=seq, content=content):
                 known = notes.setdefault(seq, beside.digest)
                 if content != int(known != beside.digest):
@@ -251,7 +269,7 @@ class Judge:
         seat = shadow.seat
         wanted: Any = None
         if name == "init":
-            wanted = m.InitArguments(control_rank=True)
+            wanted = m.InitArguments(control_rank=not call.passive)
         elif name == "execute":
             wanted = m.ExecuteArguments(receivers=1, inline=not call.large)
             self.earlier, self.task = self.task, call
@@ -280,7 +298,7 @@ class Judge:
             self.spawning.pop(shadow.name, None)
         elif isinstance(effect, c.SignalProcess):
             seat = self.seats.get(self.launch_of(shadow) or b"")
-            if seat is not None and not seat.gone:
+            if seat is not None and not seat.gone and not self.orphaned:
                 raise Wrong("processes", f"{shadow.name} could not signal a process that lives")
             self.signalled = [known for known in self.signalled if known[0] != shadow.name]
         else:
@@ -291,7 +309,9 @@ class Judge:
             right = self.orphaned if shadow.kind == "host" else shadow.seat.orphaned
         else:
             seat = next((seat for seat in self.seats.values() if seat.host == shadow.name), None)
-            right = seat is not None
+            right = seat is not None or shadow.name in self.killed
+            if isinstance(event, c.ProcessStarted):
+                right = self.spawning.pop(shadow.name, math.inf) <= self.now()
             if seat is not None and isinstance(event, c.ProcessExited):
                 right = seat.launch.hex() not in {entry.launch_id for entry in self.table()}
                 right = right and (event.clean is (seat.code == 0) or seat.process.stuck or seat.stuck)
@@ -310,9 +330,10 @@ class Judge:
             case c.CloseLink():
                 shadow.closing = shadow.line is not None
             case c.Spawn():
-                self.spawning[shadow.name] = self.now()
+                self.spawning[shadow.name] = self.now() + self.spawn_delay_s
             case c.SignalProcess(signal=sent):
                 self.signalled.append((shadow.name, sent))
+                self.killed.add(shadow.name)
             case c.Pull():
                 self.transfers.pulls(shadow)
             case _:

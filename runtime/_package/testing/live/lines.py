@@ -22,6 +22,8 @@ from troth.spec.core import Message
 from troth.testing.live.parties import Wrong
 
 HEADER = frames.HEADER_BYTES
+ROOM_BYTES = 4096
+"""With less room than this a frame may be written in parts, and the rest wait."""
 OPENING = {UP: challenge.DIALLER_BYTES, DOWN: challenge.ACCEPTOR_BYTES}
 
 
@@ -89,7 +91,7 @@ class Way:
     def look(self) -> None:
         """Find the frames that were written whole."""
         pipe = self.pipe
-        if pipe.free == 0:
+        if pipe.free < ROOM_BYTES:
             self.blocked = True
         seen = pipe.frames
         while self.counted < len(seen):
@@ -132,6 +134,12 @@ class Line:
         if side is UP:
             return down.arrived_bytes >= OPENING[DOWN] and self._proven()
         return up.arrived_bytes >= OPENING[UP] and down.written_bytes >= OPENING[DOWN] and self._proven()
+
+    @property
+    def nonces(self) -> bytes:
+        """The dialler's and the acceptor's."""
+        call = bytes(self.sim.up.written[: challenge.CALL.size])
+        return call[-challenge.NONCE_BYTES :] + bytes(self.sim.down.written[: challenge.NONCE_BYTES])
 
     def _proven(self) -> bool:
         """Whether both sides have shown that they hold the launch's token."""

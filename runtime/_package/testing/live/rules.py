@@ -12,7 +12,7 @@ from typing import Any
 from troth.runtime.sim.faults import DOWN, UP
 from troth.statemachines.trainer.states import TrainerSessionState
 from troth.testing.live import actions as a
-from troth.testing.live.actions import HERE, NOWHERE, Option, Play, Rule, lively, waiting
+from troth.testing.live.actions import HERE, NOWHERE, Mood, Option, Play, Rule, lively, waiting
 
 S = TrainerSessionState
 
@@ -94,8 +94,11 @@ def _weighs(weight: int) -> Any:
     return lambda _play, _options: weight
 
 
+DRAWING = ("overtake", "refuse", "intrude", "slow spawn", "race", "silence")
+
+
 def _fault(name: str, options: Any, act: Any, weight: int) -> Rule:
-    return Rule(name, lambda play: _faults(play, options(play)), act, _weighs(weight), fault=True)
+    return Rule(name, lambda play: _faults(play, options(play)), act, _weighs(weight), fault=True, draws=name in DRAWING)
 
 
 def _seldom(play: Play) -> Sequence[Option]:
@@ -106,28 +109,31 @@ def _seldom(play: Play) -> Sequence[Option]:
 RULES: tuple[Rule, ...] = (
     # arrivals and time
     Rule("deliver",  waiting, a.deliver, _weighs(400)),
+    Rule("burst",    lambda play: waiting(play, 2), a.burst, _weighs(20)),
     Rule("pass time", lambda play: HERE if play.stage.stepper.next_s < float("inf") else NOWHERE, a.pass_time, _time),
     # users
     Rule("enter",    lambda play: HERE if play.stage.entered is None else NOWHERE, a.enter, _weighs(400)),
-    Rule("execute",  _open, a.execute, _execute),
-    Rule("init",     _users, a.init, _init),
+    Rule("execute",  _open, a.execute, _execute, draws=True),
+    Rule("init",     _users, a.init, _init, draws=True),
     Rule("receive",  _users, a.receive, _receive),
-    Rule("send",     _users, a.send, _send),
+    Rule("send",     _users, a.send, _send, draws=True),
     Rule("log",      _users, a.log, _weighs(4)),
     Rule("shutdown", _users, a.shutdown, _weighs(3)),
-    Rule("exit",     _living, a.leave_process, _exit),
+    Rule("exit",     _living, a.leave_process, _exit, draws=True),
     Rule("give up",  lambda play: NOWHERE if play.ending else _callers(play), a.give_up, _weighs(5)),
     Rule("abort",    _open, a.abort, _weighs(2)),
     Rule("finalize", _open, a.finalize, _weighs(2)),
-    Rule("leave",    _open, a.leave, _leave),
+    Rule("leave",    _open, a.leave, _leave, draws=True),
     # faults
+    _fault("race",     waiting, a.race, 10),
+    _fault("silence",  lambda play: _seldom(play), a.silence, 5),
     _fault("lose",     waiting, a.lose, 24),
     _fault("copy",     waiting, a.copy, 24),
     _fault("overtake", lambda play: waiting(play, 2), a.overtake, 30),
     _fault("cut",      lively, a.cut, 16),
-    Rule("tear", _torn, a.tear, _weighs(12), fault=True),
+    Rule("tear", _torn, a.tear, _weighs(12), fault=True, draws=True),
     _fault("end",      lively, a.end, 8),
-    Rule("spoil", _spoilt, a.spoil, _weighs(8), fault=True),
+    Rule("spoil", _spoilt, a.spoil, _weighs(8), fault=True, draws=True),
     _fault("refuse",   _seldom, a.refuse, 4),
     _fault("intrude",  _living, a.intrude, 8),
     _fault("kill",     _living, a.kill, 4),
@@ -136,8 +142,31 @@ RULES: tuple[Rule, ...] = (
     _fault("fail spawn", lambda play: HERE if not play.stage.judge.spawn_fails else NOWHERE, a.fail_spawn, 4),
     _fault("slow spawn", lambda play: HERE, a.slow_spawn, 3),
     Rule("stick", _stuck, a.stick, _weighs(3), fault=True),
+    # what is always possible, and refused
+    Rule("illegal",  lambda play: HERE, a.illegal, _weighs(2)),
 )
 # fmt: on
+
+# fmt: off
+MOODS: tuple[Mood, ...] = (
+    Mood("plain"),
+    Mood("slow",      {"pass time": 15}),
+    Mood("heavy",     {"cut": 4, "tear": 6, "lose": 2}, large=True),
+    Mood("late",      {"pass time": 40, "lose": 4}, faults=12, large=True),
+    Mood("clumsy",    {"give up": 30, "init": 3, "receive": 6, "send": 6, "execute": 4, "shutdown": 3}),
+    Mood("insistent", {"send": 30, "execute": 8, "shutdown": 4, "pass time": 3}, faults=12),
+    Mood("silent",    {"silence": 20, "lose": 3, "cut": 3}, faults=12),
+    Mood("deaf",      {"silence": 20, "lose": 3, "cut": 3, "end": 6}, faults=12, large=True),
+    Mood("racing",    {"race": 20, "burst": 20, "give up": 4}, faults=30),
+    Mood("lossy",     {"lose": 10, "pass time": 4}, faults=60),
+    Mood("echoing",   {"copy": 10, "overtake": 6}, faults=60),
+    Mood("brittle",   {"cut": 6, "tear": 6, "end": 6, "spoil": 6, "refuse": 4}, faults=30),
+    Mood("mortal",    {"kill": 12, "orphan": 12, "lose guardian": 12, "stick": 12, "exit": 10}, faults=6),
+    Mood("stillborn", {"fail spawn": 30, "slow spawn": 60, "give up": 20, "leave": 8, "pass time": 4}, faults=6),
+    Mood("abrupt",    {"abort": 20, "finalize": 10, "leave": 10, "shutdown": 10, "lose": 3}, faults=10),
+)
+# fmt: on
+"""What sessions are given to. The first is the plainest."""
 
 BY_NAME: Mapping[str, Rule] = {rule.name: rule for rule in RULES}
 FAULTS: tuple[str, ...] = tuple(rule.name for rule in RULES if rule.fault)

@@ -10,7 +10,6 @@ from attrs import define, field, frozen
 from troth.runtime.processes.bootstrap import Bootstrap
 from troth.runtime.sim.processes import SimProcess
 from troth.runtime.trainer import TrainerSession
-from troth.spec import messages as m
 from troth.testing.live.parties import Side
 
 
@@ -37,8 +36,6 @@ class Seat:
     bootstrap: Bootstrap
     session: TrainerSession
     side: Side
-    claim: m.Claim
-    """What its host must think of its HELLO."""
     ends: trio.Event = field(factory=trio.Event)
     """Set when its program comes to its end."""
     nursery: trio.Nursery | None = None

@@ -6,9 +6,8 @@ processes do to it and in which order its tasks run is said from outside, one st
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
@@ -28,11 +27,12 @@ from troth.runtime.sim.files import SimFiles
 from troth.runtime.sim.network import CAPACITY_BYTES, SimNetwork
 from troth.runtime.sim.processes import SimProcess, SimProcesses
 from troth.runtime.trainer import TrainerSession
-from troth.runtime.wire.besides import LogBeside
+from troth.runtime.wire.besides import Credentials, LogBeside
 from troth.spec import messages as m
 from troth.spec.limits import Limits
 from troth.statemachines import SupervisorConfig, TrainerConfig
 from troth.testing.live.calling import Call
+from troth.testing.live.fickle import Fickle
 from troth.testing.live.judging import Judge
 from troth.testing.live.lines import Frame, Line
 from troth.testing.live.parties import Shadow, Side, Wrong
@@ -40,7 +40,7 @@ from troth.testing.live.seats import Seat
 from troth.testing.live.stepping import Shuffled, Stepper
 
 HOLD = Hold()
-QUIET = logging.CRITICAL + 1
+CREDENTIALS = Credentials("token", "signature")
 LIFE_S = 4000.0
 """What a life may take to end, in virtual seconds, before it is said to hang. Above the sum of all limits."""
 
@@ -62,8 +62,10 @@ class Setup:
     """Bytes that a read gives at most."""
     takes_term: bool = False
     """Trainers do not die of TERM."""
-    stranger: bool = False
-    """Trainers say that they are of another job."""
+    fickle: bool = False
+    """Trainers are not always what their launch expects."""
+    secure: bool = False
+    """Trainers are lent credentials."""
     bytes_seed: int = 0
     """What ids, tokens and nonces are made of."""
 
@@ -84,6 +86,8 @@ class Stage:
     stepper: Stepper = field(init=False)
     backend: ExternalProcess = field(init=False)
     judge: Judge = field(init=False)
+    says: Callable[[int], int] = field(default=lambda bound: 0, init=False)
+    """What fickle trainers say."""
     seats: list[Seat] = field(factory=list, init=False)
     entered: Call | None = field(default=None, init=False)
     left: Call | None = field(default=None, init=False)
@@ -102,6 +106,7 @@ class Stage:
         self.stepper = Stepper(self._main, self.schedule, context)
         host = Side("host")
         self.judge = Judge(lambda: self.stepper.clock.now, lambda: self.processes.snapshot(), host)
+        self.judge.credentials = CREDENTIALS if setup.secure else None
         self.judge.fail_unresponsive = setup.fail_unresponsive
         self.judge.partial = setup.most_at_once < CAPACITY_BYTES
         config = SupervisorConfig(limits=setup.limits, persistent=setup.persistent)
@@ -116,6 +121,7 @@ class Stage:
             name="trainer",
             persistent=self.setup.persistent,
             limits=self.setup.limits,
+            credentials=CREDENTIALS if self.setup.secure else None,
             on_unresponsive="fail" if self.setup.fail_unresponsive else "wait",
             processes=self.processes,
             network=self.network,
@@ -131,13 +137,17 @@ class Stage:
 
     async def _play(self, process: SimProcess) -> int:
         path = Path(process.launch.environment[BOOTSTRAP_VARIABLE])
+        if path not in self.files.contents:
+            await trio.sleep_forever()  # its launch was given up meanwhile; a command need not care
         bootstrap = parse(self.files.contents[path], path)
-        claim = m.Claim.MATCHING
         owner = os.pipe()
-        session = TrainerSession(bootstrap, self.network, owner_fd=owner[0])
+        if self.setup.fickle:
+            session: TrainerSession = Fickle(bootstrap, self.network, owner_fd=owner[0], says=self.says)
+        else:
+            session = TrainerSession(bootstrap, self.network, owner_fd=owner[0])
         side = Side(f"trainer of {path.stem}")
         secret = bootstrap.token._secret
-        seat = Seat(len(self.seats), path.stem, bootstrap.launch, secret, process, bootstrap, session, side, claim, owner=owner)
+        seat = Seat(len(self.seats), path.stem, bootstrap.launch, secret, process, bootstrap, session, side, owner=owner)
         config = TrainerConfig(
             limits=bootstrap.limits, fail_unresponsive=bootstrap.fail_unresponsive, one_shot=not self.setup.persistent
         )
@@ -164,6 +174,19 @@ class Stage:
     def living(self) -> list[Seat]:
         """The trainers that live."""
         return [seat for seat in self.seats if seat.nursery is not None and not seat.gone]
+
+    def snapshots(self) -> tuple[list[Hashable], list[Hashable]]:
+        """The state of every party: by the model, and by the runtime's own cores."""
+        ours: list[Hashable] = []
+        theirs: list[Hashable] = []
+        for side in self.judge.sides():
+            seat = next((seat for seat in self.seats if seat.side is side), None)
+            driver = self.backend._driver if seat is None else seat.session._driver
+            for name, shadow in side.parties.items():
+                if name in driver:
+                    ours.append(shadow.core.snapshot())
+                    theirs.append(driver.core(name).snapshot())
+        return ours, theirs
 
     # -- the host's user -----------------------------------------------------------------------------------------------
 
@@ -266,6 +289,8 @@ class Stage:
     def settle(self, *, look: bool = False) -> None:
         """Let everything happen that can, and judge it. Raises ``Wrong``."""
         self.stepper.settle(look=look)
+        if self.stepper.over:
+            self.stepper.finish()
         self.judged()
 
     def pass_time(self) -> bool:

@@ -131,6 +131,17 @@ class Transfers:
         elif issubclass(kind, m.PayloadMessage):
             line.ways[way].arrived.append(frame)
 
+    def torn(self, line: Line, way: Direction, data: bytes) -> None:
+        """Some of a frame's bytes were let through."""
+        back = DOWN if way is UP else UP
+        frame = Frame.of(data)
+        asked = self.asked.get((line.sim.number, back, frame.chunk()[0])) if frame.code == CHUNK else None
+        if asked is not None:
+            party = self._writer(line, back)
+            receiver = party[0], f"{party[1]}/{asked.kind}/{asked.key[0]}"
+            self.moved |= {(receiver, "payload", asked.key), (party, asked.kind, asked.key)}
+            self.landed[receiver] = self.landed.get(receiver, 0) + frame.chunk()[2]
+
     def _writer(self, line: Line, way: Direction) -> Who:
         """The party that writes that way."""
         seat = self.judge.seats.get(line.sim.launch or b"")
