@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import attrs
 import pytest
@@ -37,10 +38,11 @@ def fits(values: dict[str, float], nest: Nest) -> bool:
     return sum(values[name] for name in inner) < values[outer]
 
 
-def only_broken(nest: Nest) -> dict[str, float]:
+def only_broken(nest: Nest) -> dict[str, Any]:
     """Durations in which the inner ones of this nest sum to exactly the outer one, and every other nest is in order."""
     inner, outer = nest
-    values = {one.name: one.default for one in attrs.fields(Limits) if one.metadata["unit"] == "s" and one.default is not None}
+    durations = [one for one in attrs.fields(Limits) if one.metadata["unit"] == "s" and one.default is not None]
+    values: dict[str, Any] = {one.name: one.default for one in durations}
     values[outer] = sum(values[name] for name in inner)
     others = [one for one in NESTED if one is not nest]
     while wrong := [one for one in others if not fits(values, one)]:
