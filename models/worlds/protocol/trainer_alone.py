@@ -16,8 +16,8 @@ from troth.models.expressions import Expr, every
 from troth.models.world import World
 from troth.models.worlds.protocol import agreement, answering, persisting, single
 from troth.models.worlds.protocol.inside import Snapshot, seen
-from troth.models.worlds.protocol.promises import waiting
 from troth.models.worlds.protocol.reading import Reading
+from troth.models.worlds.protocol.single import waiting
 from troth.models.worlds.protocol.watched import Seen, Watch, Watched, broken, never
 from troth.models.worlds.protocol.watching_trainer import trainer_watches
 from troth.spec import core as c
@@ -245,8 +245,8 @@ def _claims(world: World, trainer: Reading, has: Memory, watches: list[Watch]) -
     watched = [watch.id for watch in watches]
     # A promise that needs something which this world does not have would only hold for the want of it.
     wants = {"P12": "ABORT" in has.ends, "P35": has.receivers > 0, "P44": "shutdown" in has.ends or "SHUTDOWN" in has.ends}
-    states = {id_: expr for id_, expr in single.of_trainer(trainer).items() if wants.get(id_, True) or id_ in watched}
-    single.claim(world, trainer, watched, states)
+    promises = {id_: expr for id_, expr in single.of_trainer(trainer).items() if wants.get(id_, True) or id_ in watched}
+    single.claim(world, trainer, watched, promises)
     promised("P06", trainer.handle.ledger_size <= has.room)
     promised("P82", seen(trainer.handle, TRAINER, agreement.trainer_waits))
     believes = (*agreement.TRAINER_BELIEVES, *([agreement.reads_again] if has.callers == 1 else []))
