@@ -125,6 +125,7 @@ WITNESSES: Mapping[str, Witness] = {id_: Witness(mutant, world) for id_, (mutant
     "P101": ("trainer.session:S7:silent-1", "session/one_shot"),
     "P102": ("trainer.lease:L4:drop", "session/one_shot"),
     "P103": ("receiver.download:R22:drop", "transfer/download"),
+    "P104": ("trainer.session:S37:silent-1", "session/one_shot"),
 }.items()}
 # fmt: on
 """By property. Docs show each with the number of steps that it takes."""

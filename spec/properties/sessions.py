@@ -164,5 +164,10 @@ SESSIONS = (
         statement="what was answered is not asked again",
         why="an answer that is not taken in keeps two sides busy until a limit ends it",
     ),
+    Property(
+        id="P104", parties=(TRAINER,), source="27, 32, 49",
+        statement="a trainer that leaves its session says so in the step in which it does, unless its host has refused it",
+        why="a host that is not told waits until the lease is over",
+    ),
 )
 # fmt: on

@@ -99,6 +99,14 @@ def orders_unanswered(seen: Seen) -> bool:
     return said != [wanted] or now not in (S.DRAINING, *ENDED)
 
 
+def leaves_quietly(seen: Seen) -> bool:
+    """P104: the trainer left its session unasked, and did not say so. Of a refusal its host need not be told."""
+    was, now = seen.before.session.state, seen.after.session.state
+    left = was in BOUND and now in (S.DRAINING, *ENDED) and now is not was
+    refused = isinstance(seen.message, m.HelloRejected)
+    return left and not refused and not _ordered(seen) and len(seen.sent(m.SessionDraining, m.SessionClosed)) != 1
+
+
 def ends_wrong(seen: Seen) -> bool:
     """An end that is not asked for is said too, and nothing else is said of ends."""
     said = [type(one) for one in seen.sent(*ENDINGS)]

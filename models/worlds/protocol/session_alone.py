@@ -53,6 +53,7 @@ STEPS: Mapping[str, tuple[Callable[[Seen], bool], ...]] = {
     "P100": (persisting.quiet,),
     "P101": (persisting.trainer_gives_up,),
     "P103": (persisting.trainer_asks_on,),
+    "P104": (answering_session.leaves_quietly,),
 }
 
 
