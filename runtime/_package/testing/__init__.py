@@ -10,10 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from troth.testing.alone import alone
     from troth.testing.cores import Cores, Play
     from troth.testing.coverage import Allowed, Coverage
     from troth.testing.machine import Violated, state_machine
+    from troth.testing.single import alone
     from troth.testing.targets import BadToken, Failure, Fuzz, SessionResult, Target
 
 __all__ = [
@@ -42,7 +42,7 @@ _HOMES = {
     "SessionResult": "targets",
     "Target": "targets",
     "Violated": "machine",
-    "alone": "alone",
+    "alone": "single",
     "state_machine": "machine",
 }
 
@@ -50,6 +50,4 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found  # the function `alone` is meant, not the module that it is in
-    return found
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

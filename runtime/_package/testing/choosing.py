@@ -53,9 +53,9 @@ def _play(name: str, bounds: Mapping[str, int]) -> Any:
     from troth.cli.finding import find, value_of  # noqa: PLC0415
     from troth.spec import Party  # noqa: PLC0415
     from troth.spec.engine import PartyCore  # noqa: PLC0415
-    from troth.testing.alone import alone  # noqa: PLC0415
     from troth.testing.cores import Play  # noqa: PLC0415
     from troth.testing.ours import PLAYS  # noqa: PLC0415
+    from troth.testing.single import alone  # noqa: PLC0415
 
     if name in PLAYS:
         return PLAYS[name]

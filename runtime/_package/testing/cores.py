@@ -12,8 +12,8 @@ from attrs import field, frozen
 
 from troth.models.world import World
 from troth.testing import programs, telling
-from troth.testing.alone import all_alone
 from troth.testing.coverage import Coverage
+from troth.testing.single import all_alone
 from troth.testing.stage import Stage
 from troth.testing.targets import BadToken, Failure, SessionResult
 from troth.testing.walker import STEPS_LIMIT, Walked, played, sessions, shortened

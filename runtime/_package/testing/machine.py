@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, Phase
 from hypothesis import seed as with_seed
 from hypothesis import settings as Settings  # noqa: N812 - a class, whatever its case
 from hypothesis import strategies as st
+from hypothesis.errors import HypothesisException
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from troth.models.bounds import Blueprint
@@ -32,9 +33,9 @@ from troth.models.world import World
 from troth.spec import Party
 from troth.spec.engine import PartyCore
 from troth.testing import programs, telling
-from troth.testing.alone import all_alone, alone
 from troth.testing.coverage import Coverage
 from troth.testing.session import Session
+from troth.testing.single import all_alone, alone
 from troth.testing.stage import RuleKind, Stage
 from troth.testing.twin import Wrong
 
@@ -186,9 +187,12 @@ def example_of(stage: Stage, make: Callable[[], World], seed: int, id: str, rule
     try:
         run_state_machine_as_test(machine, settings=chosen)
     except Violated as found:
-        lines = [line for note in getattr(found, "__notes__", ()) for line in str(note).splitlines() if line.startswith("state")]
+        notes = [line for note in getattr(found, "__notes__", ()) for line in str(note).splitlines()]
+        lines = [line for line in notes if line.startswith(("state", "Draw"))]
         if found.wrong.property == id and lines:
             return lines
+    except HypothesisException as error:
+        return [f"none that it could repeat: {type(error).__name__}"]
     return [f"none in {EXAMPLES} programs of {rules} rules"]
 
 

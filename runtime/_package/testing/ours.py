@@ -19,8 +19,8 @@ from troth.spec import Party
 from troth.spec.limits import Limits
 from troth.spec.properties import PROPERTIES
 from troth.statemachines import HOST, RECEIVER, SUPERVISOR, TRAINER
-from troth.testing.alone import alone
 from troth.testing.cores import Play
+from troth.testing.single import alone
 
 TASKS = 12
 EPOCHS = 4

@@ -66,6 +66,7 @@ class Session:
         self.settled: list[Settled] | None = [] if traced else None
         self.cores = {index: Beside(self.system.components[index].component, core) for index, core in stage.cores.items()}  # type: ignore[arg-type]
         self._events: list[tuple[str, Any, Step]] = []
+        self._given: dict[int, list[Any]] = {}
         for index in self.cores:
             coverage.begin(self._party(index), self.system.name(index))
         self._initially()
@@ -98,7 +99,8 @@ class Session:
             raise
         except (ComponentFailed, NotDeterministic, WorldError) as error:
             self._note(rule, chosen, noted)
-            raise Wrong("core" if isinstance(error, ComponentFailed) else "world", str(error)) from error
+            kinds = {ComponentFailed: "core", NotDeterministic: "effects"}
+            raise Wrong(kinds.get(type(error), "world"), str(error)) from error
         if taken:
             self._note(rule, chosen, noted)
         return taken
@@ -121,6 +123,8 @@ class Session:
         for reaction in reactions:
             if reaction.component in self.cores:
                 self._live(reaction)
+            elif reaction.component in self.stage.asked:
+                self._remember(reaction)
         self._watch(before, self.state)
         return True
 
@@ -149,6 +153,14 @@ class Session:
             moved[component] = branch.target
             queue.extend(branch.emits)
         return found
+
+    def _remember(self, reaction: Reaction) -> None:
+        """What a core without a declaration was given: its alphabet is what came."""
+        event: Any = self.system.items[reaction.item][1]
+        if not isinstance(event, PartyOp | Fire | Check):
+            known = self._given.setdefault(reaction.component, [])
+            if event not in known:
+                known.append(event)
 
     def _live(self, reaction: Reaction) -> None:
         """Let the core itself live through a reaction of its table, and compare."""
@@ -202,6 +214,8 @@ class Session:
         local = self.system.components[index].states[self.state[index]]
         if isinstance(local, PartyLocal) and local.mode.value != "up":
             return False
+        if index not in self.cores:
+            return self._refused(index, chance)
         beside, alphabet = self.cores[index], self.stage.alphabets[index]
         for _ in range(ILLEGAL_TRIES):
             place = chance.below(len(alphabet.samples) + len(alphabet.timers))
@@ -220,6 +234,22 @@ class Session:
                 self.coverage.step(self._party(index), step, beside.name)
                 return True
         return False
+
+    def _refused(self, index: int, chance: Chance) -> bool:
+        """Give a core without a declaration something that it was given before. If it refuses, it must be as it was."""
+        seen = self._given.get(index)
+        local: Any = self.system.components[index].states[self.state[index]]
+        if not seen:
+            return False
+        event, core, name = seen[chance.below(len(seen))], self.stage.asked[index].core, self.system.name(index)
+        core.restore(local.state)
+        step = core.handle(event)
+        if step.refusal is None:
+            return False
+        if step.effects or core.snapshot() != local.state:
+            raise Wrong("ignored", f"{name} refused {event!r}, but it caused {step.effects} and went to {core.snapshot()!r}")
+        self._events.append((name, event, step))
+        return True
 
     def _late(self, beside: Beside, timer: str, chance: Chance) -> TimerFired:
         """A firing that is not the one that was set."""

@@ -135,7 +135,7 @@ class Stage:
                 behaviour = component.behaviour = Asked(behaviour)  # type: ignore[assignment]
             if isinstance(behaviour, Asked):
                 self.asked[index] = behaviour
-                if isinstance(behaviour.core, PartyCore):
+                if isinstance(behaviour.core, PartyCore) and type(behaviour.core).snapshot in (PartyCore.snapshot, Watched.snapshot):
                     self.cores[index] = behaviour.core
                     self.alphabets[index] = Alphabet(behaviour.core.party)
         self._illegal = illegal
@@ -178,7 +178,7 @@ class Stage:
             if name in self.open_to:
                 found += [Rule(f"{name} {text}", RuleKind.EVENT, (), index, n) for n, text in enumerate(alphabet.names)]
         if self._illegal:
-            found += [Rule(f"{system.name(index)} unexpected", RuleKind.ILLEGAL, (), index) for index in self.alphabets]
+            found += [Rule(f"{system.name(index)} unexpected", RuleKind.ILLEGAL, (), index) for index in self.asked]
         return found
 
     def _groups(self, system: System) -> list[Group]:

@@ -19,7 +19,7 @@ from troth.spec import core as c
 from troth.spec.emits import Each, Keys
 from troth.spec.engine import PartyCore
 from troth.spec.machine import Kind
-from troth.spec.party import Party, selector, subject
+from troth.spec.party import selector, subject
 from troth.spec.views import Members, Reader
 
 ROUND_TRIP = 8
@@ -84,20 +84,27 @@ class Twin(PartyCore):
 class Life:
     """What one core went through, from its start to its end: enough to go through it again."""
 
-    party: Party
+    core: PartyCore
     config: Any
     start: Hashable
+    custom: bool = False
+    """It is replayed by the core itself: nobody knows how to make another."""
     events: list[tuple[c.Event, c.Step]] = field(factory=list)
 
 
 class Beside:
-    """One party of a world, as it lives through a session beside its table."""
+    """One party of a world, as it lives through a session beside its table.
+
+    A core of a class that has a ``handle`` of its own cannot be made anew from its declaration. It acts itself, restored to where it was
+    whenever the table was asked in between; its ``twin`` says only what the declaration says.
+    """
 
     def __init__(self, component: PartyComponent, core: PartyCore) -> None:
         self.name = component.name
         self.component = component
         self.core = core
         self.watched = isinstance(core, Watched)
+        self.custom = type(core).handle not in (PartyCore.handle, Watched.handle)
         self.without = core.without if isinstance(core, Watched) else frozenset()
         self.lives: list[Life] = []
         self.count = 0
@@ -112,8 +119,17 @@ class Beside:
         self.twin = Twin(self.core.party, self.core.config)
         self.twin.restore(self._own(state))
         self.early.clear()
-        self.lives.append(Life(self.core.party, self.core.config, self.twin.snapshot()))
+        self.lives.append(Life(self.core, self.core.config, self._own(state), custom=self.custom))
         return self.twin
+
+    def _handled(self, event: c.Event) -> c.Step:
+        """The core's own step; the twin is then where the core is."""
+        if not self.custom:
+            return self.twin.handle(event)
+        self.core.restore(self.twin.snapshot())
+        step = self.core.handle(event)
+        self.twin.restore(self.core.snapshot())
+        return step
 
     def _own(self, state: Any) -> Hashable:
         own: Hashable = state[0] if self.watched else state
@@ -132,7 +148,7 @@ class Beside:
     def take(self, event: c.Event) -> c.Step:
         """The core's own step."""
         try:
-            step = self.twin.handle(event)
+            step = self._handled(event)
         except Exception as error:
             raise Wrong("core", f"{self.name} raised {type(error).__name__}: {error}, handling {event!r}") from error
         self.lives[-1].events.append((event, step))
@@ -209,11 +225,10 @@ def _not_inert(step: c.Step, expected: Inert) -> str | None:
 def replay(lives: Sequence[Life]) -> None:
     """Every life, lived again by a new core from its start: the same events must give the same steps."""
     for life in lives:
-        core = PartyCore(life.party, life.config)
+        core = life.core if life.custom else PartyCore(life.core.party, life.config)
+        name = life.core.party.name
         core.restore(life.start)
         for number, (event, step) in enumerate(life.events):
             again = core.handle(event)
             if again != step:
-                raise Wrong(
-                    "replay", f"{life.party.name} does not replay: event {number}, {event!r}, gave {step!r}, and once more {again!r}"
-                )
+                raise Wrong("replay", f"{name} does not replay: event {number}, {event!r}, gave {step!r}, and once more {again!r}")

@@ -1,10 +1,10 @@
 """The seeded walker: session after session through the same rules as the Hypothesis machine, without its cost.
 
-Every session has *tastes* of its own: each rule gets a weight, drawn from 1 to 4096, so that one session hardly ever lets a timer fire
-and another one can hardly wait for it. With equal weights most sessions would be over, by an order or a timer, before they had begun. For
-the same reason a walker keeps a *map*: for each situation that it came to, which is where the machines of all cores are, without their
-data, the program that led there. Three sessions in four begin with the program of a situation from which little was tried yet, and go on
-from there.
+Every session has *tastes* of its own: each rule gets a weight, in some sessions drawn from 1 to 4096, so that one hardly ever lets a
+timer fire and another one can hardly wait for it. With equal weights most sessions would be over, by an order or a timer, before they had
+begun. For the same reason a walker keeps a *map*: for each situation that it came to, which is where the machines of all cores are, without
+their data, the program that led there. Three sessions in four begin with the program of a situation from which little was tried yet, and go
+on from there.
 
 The map comes from the sessions before, so session number n of a seed is the same wherever it is walked after those before it. What a
 session did is itself a program, which needs no map to be played again.
@@ -31,7 +31,8 @@ STRANGE_EVERY = 12
 """One step in so many is an event that no row expects."""
 BLIND_TRIES = 8
 """Rules that are tried blindly, before those are looked for that can be taken."""
-BASE = 4
+BASES = (1, 2, 4)
+"""How far apart a session's weights lie: not at all, somewhat, or much."""
 
 TASTES = {
     ActionKind.DELIVER: (6, 6),
@@ -41,7 +42,7 @@ TASTES = {
     ActionKind.RESTART: (2, 5),
     ActionKind.CONNECT: (2, 5),
 }
-"""Exponents of ``BASE`` between which a rule's weight lies, by the kind of its action: what keeps a session going is liked more."""
+"""Exponents of a session's base between which a rule's weight lies, by the kind of its action: what keeps a session going is liked more."""
 OTHERS = (0, 2)
 ALONE = (0, 4)
 
@@ -93,11 +94,12 @@ class Tastes:
 
     def __init__(self, stage: Stage, chance: Chance) -> None:
         weights = []
+        base = BASES[chance.below(len(BASES))]
         for rule in stage.actions:
             low, high = ALONE
             if stage.rules[rule].kind is RuleKind.ACTION:
                 low, high = TASTES.get(stage.system.actions[rule].kind, OTHERS)
-            weights.append(BASE ** (low + chance.below(high - low + 1)))
+            weights.append(base ** (low + chance.below(high - low + 1)))
         self.rules = stage.actions
         self.weights = dict(zip(stage.actions, weights, strict=True))
         self.sums = tuple(accumulate(weights))
