@@ -161,13 +161,16 @@ def _give(event: Any) -> Any:
 
 
 SESSIONS = {f"session {' '.join(map(str, size))}": size for size in ((1, 1, 1, 1), (1, 1, 2, 2))}
-PUBLISHED = ("published/die_hard", "published/dining_philosophers", "published/peterson", "published/two_phase_commit")
+BUILT_IN = (
+    "published/die_hard", "published/dining_philosophers", "published/peterson", "published/two_phase_commit", "answers/receivers",
+)  # fmt: skip
+"""The last for its links that merge, and timers that wait for a condition."""
 WORLDS: dict[str, Any] = {
     **{name: lambda size=size: session(**dict(zip("TRAC", size, strict=True))) for name, size in SESSIONS.items()},
     "toy": toy,
     "timed": timed,
     "download": download,
-    **{name: lambda name=name: find(name).build({}) for name in PUBLISHED},
+    **{name: lambda name=name: find(name).build({}) for name in BUILT_IN},
     **{f"random {seed}": lambda seed=seed: random_world(seed, truncates=seed % 3 == 0) for seed in range(6)},
 }
 
