@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Hashable, Iterable
 from enum import Enum
+from functools import lru_cache
 from typing import Any, cast
 
 import attrs
@@ -19,11 +20,27 @@ from troth.spec.party import Party, Route, spelled_selector
 
 DIGEST_HEX = 32
 """Hexadecimal digits of a digest: 128 bits, so that two states of one run never share one by chance."""
+SPELLED_KEPT = 1 << 13
+"""Machine instances whose text is remembered: a digest is taken after every step that is traced, and a step moves few of them."""
 
 
 def state_digest(snapshot: Hashable) -> str:
     """The digest of a core's snapshot. Equal snapshots, equal digests: a bool counts as the int that it equals."""
-    return _digest(_plain(snapshot))
+    if type(snapshot) is not tuple:
+        return _hashed(_spelled(snapshot))
+    return _hashed(f"[{','.join([_part(part) for part in snapshot])}]")
+
+
+def _part(part: Hashable) -> str:
+    """A machine, or all instances of a family, of which few are new from one step to the next."""
+    if type(part) is tuple and part and type(part[0]) is tuple:
+        return f"[{','.join(map(_spelled, part))}]"
+    return _spelled(part)
+
+
+@lru_cache(SPELLED_KEPT)
+def _spelled(value: Hashable) -> str:
+    return _text(_plain(value))
 
 
 def declaration_hash(parties: Iterable[Party], classes: Iterable[type] = ()) -> str:
@@ -40,7 +57,14 @@ def declaration_hash(parties: Iterable[Party], classes: Iterable[type] = ()) -> 
 
 
 def _digest(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return _hashed(_text(value))
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def _hashed(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_HEX]
 
 

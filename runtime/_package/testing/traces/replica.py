@@ -37,11 +37,8 @@ CONFIGS: Mapping[str, type[Any]] = {
     RECEIVER.name: ReceiverConfig,
     SUPERVISOR.name: SupervisorConfig,
 }
-DIGESTS_KEPT = 1 << 14
 NEAREST = 3
 """How many alternatives an error names."""
-
-_digest = lru_cache(DIGESTS_KEPT)(state_digest)
 
 
 @lru_cache(1)
@@ -140,7 +137,7 @@ class Replica:
             raise self._undone(f"its rows are {_listed(record.rows)}, but the core takes {_listed(step.rows)}{refused}", record)
         if step.effects != record.effects:
             raise self._undone(_differing(record.effects, step.effects), record)
-        state = _digest(self.core.snapshot())
+        state = state_digest(self.core.snapshot())
         if state != record.state:
             raise self._undone(f"the state after it is said to be {record.state}, but is {state}", record)
         epoch = self.epoch(self.core)

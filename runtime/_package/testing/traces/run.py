@@ -1,11 +1,10 @@
-"""A run, checked step by step while it goes on, or afterwards from its files.
+"""A run, checked step by step while it goes on, or afterwards from its files::
 
->>> run = RunCheck()
->>> party = run.open("site-1.host-1", header)     # every party, with its header
->>> party.add(record)                             # one step of any party, in the order in which they were taken; raises Rejected
->>> party.close()                                 # it was closed in order
->>> run.finish()
-Checked(steps=..., partial=())
+    run = RunCheck()
+    party = run.open("site-1.host-1", header)     # every party, with its header
+    party.add(record)                             # one step of any party, in the order in which they were taken; raises Rejected
+    party.close()                                 # it was closed in order
+    run.finish()                                  # Checked(steps=..., partial=())
 
 Nothing is replayed twice: a step costs the core's own step and a digest, whatever came before it.
 """

@@ -13,10 +13,9 @@ Rule 5.  A network that is said to be faulty may lose, copy and reorder: then wh
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from enum import Enum
-from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import attrs
 from attrs import define, field
@@ -36,17 +35,17 @@ class Network(Enum):
     """It loses, copies and reorders messages, as a simulated one may be told to."""
 
 
-@lru_cache(None)
-def _getter(cls: type[Message]) -> Callable[[Any], tuple[Any, ...]]:
-    derived = BY_CLASS[cls].derived if cls in BY_CLASS else ()
-    names = tuple(f.name for f in attrs.fields(cls) if f.name not in derived)  # type: ignore[arg-type]
-    return lambda message: tuple(getattr(message, name) for name in names)
+_TRAVELS: dict[type[Message], tuple[str, ...]] = {}
 
 
 def on_the_wire(message: Message) -> Hashable:
     """What of a message travels: all but what its receiver derives from what comes beside it."""
     cls = type(message)
-    return cls.__name__, *_getter(cls)(message)
+    names = _TRAVELS.get(cls)
+    if names is None:
+        derived = BY_CLASS[cls].derived if cls in BY_CLASS else ()
+        names = _TRAVELS[cls] = tuple(f.name for f in attrs.fields(cls) if f.name not in derived)
+    return cls.__name__, *[getattr(message, name) for name in names]
 
 
 def _may_be_missing(said: Said) -> bool:
