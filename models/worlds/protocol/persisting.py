@@ -33,6 +33,11 @@ def quiet(seen: Seen) -> bool:
     return (due and len(seen.sent(m.Heartbeat)) != 1) or (logged and len(seen.sent(m.Log)) != 1)
 
 
+def orphan_stays(seen: Seen) -> bool:
+    """P71, as a step: the host's process is gone, and the trainer goes on."""
+    return isinstance(seen.event, c.OwnerLost) and seen.after.session.state not in (T.ABORTED, T.CLOSED)
+
+
 # -- P101: what is not answered is said again --------------------------------------------------------------------------
 
 
@@ -79,7 +84,7 @@ def trainer_asks_on(seen: Seen) -> bool:
         case m.SessionConfirmed() if of_session(seen):
             stays = (T.BINDING,)
         case m.HelloRejected(retry=False) if said.epoch == was.data.epoch:
-            stays = tuple(OPENING)
+            stays = (*OPENING, *BOUND)
         case m.TaskMessage() if of_session(seen):
             return _result_asks_on(seen, said)
     return was.state in stays and now.state in stays

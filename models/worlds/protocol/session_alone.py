@@ -39,6 +39,7 @@ WATCHED = (
 )  # fmt: skip
 
 STEPS: Mapping[str, tuple[Callable[[Seen], bool], ...]] = {
+    "P71": (persisting.orphan_stays,),
     "P81": (
         answering_session.open_unanswered,
         answering_session.welcome_unanswered,
