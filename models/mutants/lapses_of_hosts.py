@@ -9,11 +9,15 @@ from attrs import evolve
 from troth.models.mutants.patches import Patch, added, altered, unbounded
 from troth.spec import Machine, Row, always, atom
 from troth.spec.machine import SAME
-from troth.statemachines.host import delivery
+from troth.statemachines.host import delivery, session
 from troth.statemachines.host.acceptance import take
 from troth.statemachines.host.session import BOUND
+from troth.statemachines.host.states import HostSessionState
+from troth.statemachines.shared.words import then
 from troth.statemachines.supervisor import gate
 from troth.statemachines.supervisor.gate import BUSY
+
+S = HostSessionState
 
 
 def last_attempt_wins(machine: Machine) -> Machine:
@@ -49,9 +53,16 @@ def second_task(machine: Machine) -> Machine:
     return added(machine, Row("P66", BUSY, "execute", always, SAME, gate.request, [], "the newer one counts"))
 
 
+def lost_with_the_link(machine: Machine) -> Machine:
+    """A link that breaks is a trainer that is lost: the session ends, whatever its lease says: the ignored link_lost, of Rule 3."""
+    lost = then(session.lose_all, session.stop_process, session.wind_up)
+    return added(machine, Row("P98", BOUND, "link_lost", always, S.CLOSING, session.verdict_lost, lost, "not connected"))
+
+
 HOSTS = (
     Patch("P08-replaced", "the last attempt wins", "host", ("acceptance",), last_attempt_wins),
     Patch("P19-uncapped", "a launch without room for it", "supervisor", ("gate", "launches"), launched_above),
     Patch("P27-late", "a task that goes out while its session ends", "host", ("delivery",), handed_out_late),
     Patch("P66-second", "a second execute() that is taken", "supervisor", ("gate",), second_task),
+    Patch("P98-unplugged", "a session that ends with its link", "host", ("session",), lost_with_the_link),
 )
