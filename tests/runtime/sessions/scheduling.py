@@ -1,14 +1,16 @@
 """Trio's scheduler, played by a script: which of the tasks that can run in one batch runs first.
 
-Trio promises nothing about that order. Where it is asked to be deterministic it sorts each batch and has it shuffled by one generator
-of random numbers, and a chooser takes the place of that generator. It leaves the order alone until it is told to choose; then each
-batch of n tasks is a choice of one of its n! orders, the first of which is the order as it was.
+Trio promises nothing about that order; in fact it takes each batch as it is, or backwards. Where it is asked to be deterministic it
+sorts a batch and has it shuffled by one generator of random numbers, and a chooser takes the place of that generator. It leaves the
+order alone until it is told to choose; then each batch of n tasks is a choice of one of its n! orders, or of two of them: the first to
+the last, and back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import factorial
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,9 +19,13 @@ from attrs import define, field
 
 @define(eq=False)
 class Chooser:
-    """Makes the choices of ``script``, and then always the first."""
+    """Makes the choices of ``script``, and then always the first, or one that is drawn."""
 
     script: Sequence[int] = ()
+    all_orders: bool = True
+    """Whether a batch has all its orders, or two."""
+    drawn: Random | None = None
+    """Draws what the script does not say."""
     chooses: bool = False
     made: list[tuple[int, int]] = field(factory=list)
     """The choices that were made, and how many there were each time."""
@@ -33,11 +39,13 @@ class Chooser:
         """Put a batch into the order that was chosen."""
         if not self.chooses or len(batch) < 2:
             return
-        options = factorial(len(batch))
+        options = factorial(len(batch)) if self.all_orders else 2
         place = len(self.made)
-        choice = self.script[place] if place < len(self.script) else 0
+        choice = self.script[place] if place < len(self.script) else self.drawn.randrange(options) if self.drawn else 0
         assert choice < options, "the run is not the one that the script was made for"
         self.made.append((choice, options))
+        if not self.all_orders:
+            choice *= factorial(len(batch)) - 1  # the last of its orders is the whole batch backwards
         left = batch[:]
         for size in range(len(batch), 0, -1):
             nth, choice = divmod(choice, factorial(size - 1))
@@ -53,12 +61,12 @@ class Chooser:
         return None
 
 
-def every_schedule(once: Callable[[Chooser], None], *, most: int) -> tuple[int, bool]:
+def every_schedule(once: Callable[[Chooser], None], *, most: int, all_orders: bool = True) -> tuple[int, bool]:
     """Run once for every schedule, at most ``most`` times. How many there were, and whether these were all."""
     script: list[int] | None = []
     runs = 0
     while script is not None and runs < most:
-        chooser = Chooser(script)
+        chooser = Chooser(script, all_orders)
         once(chooser)
         runs += 1
         script = chooser.next_script()
