@@ -144,7 +144,8 @@ def _properties(claimed: Mapping[str, Sequence[str]]) -> str:
         "sees (*simulation*), about a configuration (*limits*), or about the engine that runs every core (*walks*). A plain number in the "
         "source is a statement of the reference's digest, I a field report, D a defect, R a race.\n\n"
         "A *promise* is what a user, or a peer, may rely on. *Conformance* tells the tables a second time, by hand, and compares every "
-        "step with it: that finds slips, but promises nothing, so mutants are judged by promises first (decision 0017)."
+        "step with it: that finds slips, but promises nothing, so mutants are judged by promises first (decision 0017). What breaks each "
+        "of them is told [on a page of its own](witnesses.md)."
     )
     return f"{said}\n\n{_table(('id', 'role', 'what is said', 'why', 'source', 'checked in'), rows)}"
 
