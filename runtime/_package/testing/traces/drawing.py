@@ -19,7 +19,7 @@ from troth.models.system import ActionKind
 from troth.spec import core as c
 from troth.spec.core import Message
 from troth.spec.trace import Record
-from troth.spec.views import Members, View
+from troth.spec.views import Members, Slot, View
 from troth.statemachines import RECEIVER, SUPERVISOR, TRAINER
 from troth.statemachines.shared.words import CONTROL, DATA
 from troth.testing.traces.actors import Mail, addressed
@@ -65,7 +65,8 @@ class Drawing:
 
     wanted: Wanted
     steps: list[StoryStep] = field(factory=list)
-    flights: list[Flight] = field(factory=list)
+    flights: dict[int, Flight] = field(factory=dict)
+    """Those whose sending is shown, and their end too if they came, by number."""
     lanes: dict[str, None] = field(factory=dict)
     count: int = 0
     """All steps that were read."""
@@ -74,12 +75,13 @@ class Drawing:
     _flying: dict[str, deque[Flight]] = field(factory=dict)
     """What was sent to a lane and has not come, the oldest first."""
     _began_ns: int | None = None
+    _said: int = 0
 
     def note(self, party: PartyCheck, record: Record, at_ns: int) -> None:
         """The next step. ``at_ns``: its time on one clock for all parties, as far as that can be known."""
         self.count += 1
         self._began_ns = at_ns if self._began_ns is None else self._began_ns
-        lane = lane_of(party, record.party)
+        lane = lane_of(party)
         taken = party.driver.latest
         shown = self.wanted.has(self.count, record)
         if shown and len(self.steps) >= self.wanted.limit:
@@ -108,10 +110,10 @@ class Drawing:
             flying.remove(flight)
             flight.died = self.count
             flight.fate = Fate.LOST if isinstance(event, c.LinkLost) else Fate.DELIVERED
-            if kept and flight in self.flights:
+            if kept and flight.number in self.flights:
                 yield flight
-            elif flight in self.flights:  # its end is not shown, so neither is it as an arrow
-                self.flights.remove(flight)
+            else:  # an arrow has two ends
+                self.flights.pop(flight.number, None)
 
     def _sent(self, lane: str, party: PartyCheck, record: Record, *, kept: bool) -> Iterator[Flight]:
         for effect in record.effects:
@@ -121,11 +123,12 @@ class Drawing:
             if target is None:
                 continue
             raw = effect.link in (CONTROL, DATA), on_the_wire(effect.message)
-            flight = Flight(len(self.flights), value(effect.message), effect.link, lane, target, self.count, raw)
+            self._said += 1
+            flight = Flight(self._said, value(effect.message), effect.link, lane, target, self.count, raw)
             self._flying.setdefault(target, deque(maxlen=1_000)).append(flight)
             if kept:
                 self.lanes.setdefault(target)
-                self.flights.append(flight)
+                self.flights[flight.number] = flight
                 yield flight
 
     def _target(self, party: PartyCheck, record: Record, effect: c.Send) -> str | None:
@@ -133,7 +136,7 @@ class Drawing:
             launch = party.file.launch
             for other in party.run.parties:
                 if other.file.launch is launch and other.driver is not party.driver and _hears(other, effect.link, effect.message):
-                    return lane_of(other, other.file.header.party)
+                    return lane_of(other)
             return None
         actor = party.driver.actors.get(record.party) or party.driver.latest_actor
         mail: Mail | None = None if actor is None else addressed(actor, effect, party.driver.hosts)
@@ -142,12 +145,12 @@ class Drawing:
         owner, _, rest = mail.to.partition("/")
         for other in party.run.parties:
             if other.driver is party.driver and other.file.header.party == owner and (other.file.core == RECEIVER.name) is bool(rest):
-                return lane_of(other, mail.to)
+                return lane_of(other)
         return None
 
     def story(self) -> Story:
         """What was read, as a story."""
-        shown = [flight for flight in self.flights if flight.source in self.lanes and flight.target in self.lanes]
+        shown = [flight for flight in self.flights.values() if flight.target in self.lanes]
         return Story(tuple(sorted(self.lanes, key=_place)), tuple(self.steps), tuple(shown))
 
     def text(self) -> str:
@@ -178,19 +181,19 @@ class Drawing:
         return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n' + "\n".join(parts) + "\n</body></html>\n"
 
 
-def lane_of(party: PartyCheck, name: str) -> str:
+def lane_of(party: PartyCheck) -> str:
     """What a party is called where all parties of a run meet: by its driver, and by its name in that. Receivers of a party are one."""
     header = party.file.header
-    driver = header.driver.partition("@")[0] + "".join(f"/{life}" for life in [header.driver.partition("/")[2]] if life)
-    of = driver if header.party == TRAINER.name else f"{driver}.{header.party}"
-    return f"{of}.receivers" if header.core == RECEIVER.name else of if name else ""
+    driver, _, life = header.driver.partition("/")
+    name = driver.partition("@")[0] + (f"/{life}" if life else "")
+    of = name if header.party == TRAINER.name else f"{name}.{header.party}"
+    return f"{of}.receivers" if header.core == RECEIVER.name else of
 
 
-def _place(lane: str) -> tuple[bool, str, int]:
+def _place(lane: str) -> tuple[str, int, str]:
     """Supervisor, hosts, trainers; a backend's together."""
-    driver = lane.partition(".")[0]
     order = 0 if lane.endswith(f".{SUPERVISOR.name}") else 1 if ".host" in lane else 2
-    return False, f"{driver}{order}{lane}", order
+    return lane.partition(".")[0], order, lane
 
 
 def _hears(party: PartyCheck, link: str, message: Message) -> bool:
@@ -242,5 +245,5 @@ def _moved(machine: str, before: View, after: View) -> Iterator[Change]:
         for key in sorted({*one, *other}, key=str):
             if one[key].state is not other[key].state:
                 yield Change(f"[{value(key)}]", str(one[key].state.value), str(other[key].state.value))
-    elif one.state is not other.state:
+    elif isinstance(one, Slot) and isinstance(other, Slot) and one.state is not other.state:
         yield Change("", str(one.state.value), str(other.state.value))
