@@ -160,7 +160,7 @@ def _again(asked: Asked, token: str, *, as_json: bool) -> int:
         result = target.replay(token, coverage=outcome.coverage)
         outcome.count(result)
         if result.failure is None and not as_json:
-            print_whole("\n".join(target.shown(token)))
+            print_whole(result.told or "\n".join(result.trace))
     except BadToken as error:
         raise click.UsageError(str(error)) from error
     _told(asked, result.seed, outcome, list(outcome.failures.values()), most=False, as_json=as_json)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+import click
 from attrs import frozen
 
 from troth.testing.targets import Target
@@ -44,8 +45,10 @@ class Asked:
 
 
 def _live(worlds: Sequence[str]) -> Target:
-    opened: Callable[[Sequence[str]], Target] = import_module("troth.testing.live").target
-    return opened(worlds)
+    if worlds:
+        raise click.UsageError("--target runtime runs sessions of the runtime itself, and takes no WORLD")
+    opened: Callable[[], Target] = import_module("troth.testing.live.target").Live
+    return opened()
 
 
 def _play(name: str, bounds: Mapping[str, int]) -> Any:

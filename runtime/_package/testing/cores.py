@@ -6,7 +6,7 @@ walked at bounds that are its own unless others are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from attrs import field, frozen
 
@@ -103,16 +103,10 @@ class Cores:
         walked = played(stage, moves, coverage=coverage, traced=True)
         failure = None
         if walked.wrong is not None:
-            told = telling.told(stage, walked.wrong, walked.moves, plays[0].make)
-            failure = Failure(property=walked.wrong.property, token=token, told=told)
-        return SessionResult(seed=0, steps=walked.steps, failure=failure, trace=walked.trace)
-
-    def shown(self, token: str) -> Sequence[str]:
-        """The steps of a token's program, for a reader."""
-        world, _, text = token.rpartition(":")
-        play = next((play for play in self.plays if _letters(play.name) == world), self.plays[0])
-        stage = self._stage(play)
-        return telling.example(stage, programs.program(stage, text))
+            why = telling.told(stage, walked.wrong, walked.moves, plays[0].make)
+            failure = Failure(property=walked.wrong.property, token=token, told=why)
+        told = "\n".join(telling.example(stage, walked.moves))
+        return SessionResult(seed=0, steps=walked.steps, failure=failure, trace=walked.trace, told=told)
 
 
 def _faults(stage: Stage, walked: Walked, coverage: Coverage) -> None:

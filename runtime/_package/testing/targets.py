@@ -1,13 +1,13 @@
 """What a target of ``troth fuzz`` is: something that runs whole sessions, drawn from a seed, and says what went wrong in them.
 
 The command line, the plugin for pytest and the benchmark know a target by these few names, whatever runs behind them: the cores
-(``troth.testing.cores``) or the live runtime, for which ``troth.testing.live`` has ``target(worlds: Sequence[str] = ()) -> Target``.
-Neither is imported before it is asked for: ``troth.testing.choosing`` does.
+(``troth.testing.cores.Cores``) or the live runtime (``troth.testing.live.target.Live``). Neither is imported before it is asked for:
+``troth.testing.choosing`` does that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from attrs import frozen
@@ -38,6 +38,8 @@ class SessionResult:
     failure: Failure | None = None
     trace: tuple[str, ...] = ()
     """The lines of its trace, if they were asked for: the same for the same seed, byte for byte."""
+    told: str = ""
+    """Of a session that was replayed: its steps, for a reader."""
 
 
 class Fuzz(Protocol):
@@ -69,10 +71,6 @@ class Target(Protocol):
 
     def replay(self, token: str, *, coverage: Coverage) -> SessionResult:
         """The session of a token, once more, with its trace. Raises ``BadToken`` for one that is of another target, or fits no more."""
-        ...
-
-    def shown(self, token: str) -> Sequence[str]:
-        """The steps of a token's session, for a reader."""
         ...
 
 
