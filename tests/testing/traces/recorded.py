@@ -20,7 +20,9 @@ from troth.runtime.errors import SessionError
 from troth.runtime.sim.faults import DOWN, UP, Cut, Delay, Drop, Duplicate, Faults
 from troth.runtime.sim.processes import SimProcess
 from troth.runtime.trainer import TrainerSession
-from troth.testing.traces import Checked, Network, check_files
+from troth.spec.trace import End, Record, read_header, read_line
+from troth.testing.traces import Checked, Network, PartyCheck, RunCheck, check_files
+from troth.testing.traces.files import codec
 
 Lines = list[dict[str, Any]]
 """The lines of a file, the header's first."""
@@ -147,6 +149,26 @@ class Run:
         """What a check says. Raises what it raises."""
         with tempfile.TemporaryDirectory() as directory:
             return check_files(self.write(Path(directory)), network=self.network)
+
+    def check_live(self) -> Checked:
+        """The same, step by step and without files, as while it went on: in virtual time, where nothing is late."""
+        check = RunCheck(self.network, punctual=True)
+        waiting: dict[str, list[tuple[PartyCheck, Record]]] = {}
+        for file, lines in self.files.items():
+            header, *rest = [json.dumps(line) for line in lines]
+            party = check.open(file, read_header(header))
+            records = [record for text in rest if isinstance(record := read_line(codec(), text), Record)]
+            waiting.setdefault(party.driver.name, []).extend((party, record) for record in records)
+        for steps in waiting.values():
+            steps.sort(key=lambda each: each[1].turn)
+        while any(waiting.values()):
+            heads = sorted((steps for steps in waiting.values() if steps), key=lambda steps: steps[0][1].t_ns)
+            steps = next((steps for steps in heads if steps[0][0].may(steps[0][1])), heads[0])
+            party, record = steps.pop(0)
+            party.add(record)
+        for party in check.parties:
+            party.close(End(party.steps))
+        return check.finish()
 
     def steps(self, file: str) -> Lines:
         """The steps of a file: its lines without header and end."""

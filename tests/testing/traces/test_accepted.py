@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 from itertools import combinations
@@ -12,13 +11,7 @@ from typing import Any
 import pytest
 
 from tests.testing.traces.recorded import SCENARIOS, Run, recorded
-from troth.spec import messages
-from troth.spec.codec import Codec
-from troth.spec.trace import End, Record, read_header, read_line
-from troth.statemachines import PARTIES
-from troth.testing.traces import Checked, Network, PartyCheck, RunCheck, check_files
-
-CODEC = Codec.of(PARTIES.values(), messages)
+from troth.testing.traces import Checked, Network, check_files
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -100,28 +93,7 @@ def test_a_run_is_checked_step_by_step_while_it_goes_on(name: str) -> None:
     """The same records in the order in which they were taken, without files: time stands still while anything happens, so no timer is
     late."""
     run = recorded(name)
-    check = RunCheck(run.network, punctual=True)
-    opened: list[tuple[PartyCheck, Record]] = []
-    for file, lines in run.files.items():
-        texts = [as_text(line) for line in lines]
-        party = check.open(file, read_header(texts[0]))
-        opened += [(party, record) for text in texts[1:] if isinstance(record := read_line(CODEC, text), Record)]
-    in_driver: dict[str, list[tuple[PartyCheck, Record]]] = {}
-    for party, record in sorted(opened, key=lambda each: each[1].turn):
-        in_driver.setdefault(party.driver.name, []).append((party, record))
-    while any(in_driver.values()):
-        heads = sorted((steps for steps in in_driver.values() if steps), key=lambda steps: steps[0][1].t_ns)
-        steps = next(steps for steps in heads if steps[0][0].may(steps[0][1]))
-        party, record = steps.pop(0)
-        party.add(record)
-    for party in check.parties:
-        party.close(End(party.steps))
-    assert check.finish() == Checked(len(opened))
-
-
-def as_text(line: dict[str, Any]) -> str:
-    """A line as it is in a file."""
-    return json.dumps(line, separators=(",", ":"))
+    assert run.check_live() == Checked(sum(len(run.steps(file)) for file in run.files))
 
 
 def test_a_sound_network_does_not_explain_what_a_faulty_one_did() -> None:
