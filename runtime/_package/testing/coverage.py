@@ -170,7 +170,7 @@ class Coverage:
         return {kind: round(self.fraction(kind), 4) for kind in KINDS}
 
     def report(self, most: int = 20) -> list[str]:
-        """Lines for a reader: how much of each kind, and the names of what nothing fired, at most ``most`` of each kind."""
+        """Lines for a reader: how much of each kind, and the names of what nothing fired, at most ``most`` of each."""
         lines = []
         for kind in KINDS:
             known = self.known[kind]
@@ -179,7 +179,7 @@ class Coverage:
             missing = self.missing(kind)
             lines.append(f"{kind:<9} {len(known) - len(missing)} of {len(known)} ({self.fraction(kind):.1%})")
             lines += [f"  nothing fired {name}" for name in missing[:most]]
-            if len(missing) > most:
+            if len(missing) > most > 0:
                 lines.append(f"  and {len(missing) - most} more")
         return lines
 
