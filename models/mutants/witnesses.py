@@ -126,6 +126,7 @@ WITNESSES: Mapping[str, Witness] = {id_: Witness(mutant, world) for id_, (mutant
     "P102": ("trainer.lease:L4:drop", "session/one_shot"),
     "P103": ("receiver.download:R22:drop", "transfer/download"),
     "P104": ("trainer.session:S37:silent-1", "session/one_shot"),
+    "P105": ("host.session:H34:no-update", "session/host_strict"),
 }.items()}
 # fmt: on
 """By property. Docs show each with the number of steps that it takes."""

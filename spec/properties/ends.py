@@ -30,7 +30,7 @@ ENDS = (
     ),
     Property(
         id="P17", parties=(HOST,), source="49, 51", by=_BOTH,
-        statement="SESSION_ENDED is said once, and nothing of the process is left then",
+        statement="SESSION_ENDED is said once, as soon as nothing of the process is left",
         why="a launch that is reported over must not hold the memory",
     ),
     Property(

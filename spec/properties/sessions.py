@@ -55,7 +55,8 @@ SESSIONS = (
     ),
     Property(
         id="P45", parties=(TRAINER, HOST), source="35, I5, I6", timed=True,
-        statement="while none is lost and messages there and back take less than the lease's timeout, nobody gives up a peer that is in the session",
+        statement="while none is lost and messages there and back take less than the lease's timeout, "
+        "nobody gives up a peer that is in the session",
         why="a healthy run must not end because of a lease",
     ),
     Property(
@@ -168,6 +169,11 @@ SESSIONS = (
         id="P104", parties=(TRAINER,), source="27, 32, 49",
         statement="a trainer that leaves its session says so in the step in which it does, unless its host has refused it",
         why="a host that is not told waits until the lease is over",
+    ),
+    Property(
+        id="P105", parties=(TRAINER, HOST), source="29, 47, I3",
+        statement="an end has a verdict from its beginning on, and the verdict is what brought it",
+        why="whoever is told lost looks for a crash, and whoever is told aborted does not",
     ),
 )
 # fmt: on

@@ -118,7 +118,14 @@ def asker_untold(seen: Seen) -> bool:
     if isinstance(seen.message, m.ExecuteTask):
         return len(told) != 1 or told[0] is OUTCOME.RESULT
     over = before.state in ACTIVE and after.state not in ACTIVE
-    return len(told) != int(over) or (over and not _true(seen, told[0]))
+    return len(told) != int(over) or (over and not _true(seen, told[0])) or (not over and _fetched(seen))
+
+
+def _fetched(seen: Seen) -> bool:
+    """The host's own receiver has the payload that the asker waits for, or will not get it."""
+    said, out = seen.message, seen.before.delivery
+    mine = isinstance(said, m.PayloadArrived | m.PayloadLost) and hears(seen)
+    return mine and out.state is D.FETCHING and (said.seq, said.receiver) == (out.data.seq, 0)
 
 
 def _true(seen: Seen, outcome: m.TaskOutcome) -> bool:

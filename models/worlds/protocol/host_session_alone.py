@@ -56,6 +56,7 @@ STEPS: Mapping[str, tuple[Callable[[Seen], bool], ...]] = {
     "P89": (answering_host_session.goes_wrong, answering_host_session.lease_wrong, answering_host.deaf),
     "P101": (persisting.host_gives_up,),
     "P103": (persisting.host_asks_on,),
+    "P105": (persisting.host_misjudges,),
 }
 
 
@@ -161,7 +162,7 @@ def _claims(world: World, host: Reading, link: PartyHandle, has: Hosting, watche
         now = snapshot(HOST, raw)
         return now is None or answering_host_session.linked(now, wanted=wanted)
 
-    single.claim(world, host, watched, single.of_host(host))
+    single.claim(world, host, watched, single.of_host_session(host))
     so = every(*(seen(host.handle, HOST, fn) for fn in (*agreement_host.HOST_BELIEVES, process)))
     agree = (*agreement_host.HOST_AGREES, answering_host_session.agrees)
     promised("P82", seen(host.handle, HOST, answering_host_session.waits))

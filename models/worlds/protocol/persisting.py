@@ -10,8 +10,9 @@ from troth.models.worlds.protocol.watching_trainer import HANDSHAKE, of_session
 from troth.spec import core as c
 from troth.spec import messages as m
 from troth.statemachines.host.delivery import OFFERED, UNANSWERED, DeliveryState
-from troth.statemachines.host.process import ProcessState
+from troth.statemachines.host.process import GONE, ProcessState
 from troth.statemachines.host.session import BOUND as HOST_BOUND
+from troth.statemachines.host.session import OVER as HOST_OVER
 from troth.statemachines.host.states import HostSessionState
 from troth.statemachines.receiver import DownloadState
 from troth.statemachines.shared.lease import WATCHING, LeaseState
@@ -36,6 +37,43 @@ def quiet(seen: Seen) -> bool:
 def orphan_stays(seen: Seen) -> bool:
     """P71, as a step: the host's process is gone, and the trainer goes on."""
     return isinstance(seen.event, c.OwnerLost) and seen.after.session.state not in (T.ABORTED, T.CLOSED)
+
+
+# -- P105: what a verdict says -----------------------------------------------------------------------------------------
+
+
+def _expires(seen: Seen) -> bool:
+    return seen.after.lease.state is LeaseState.EXPIRED and seen.before.lease.state is not LeaseState.EXPIRED
+
+
+def trainer_misjudges(seen: Seen) -> bool:
+    """An end without a verdict, or one that nothing brought: an abort, a loss."""
+    was, now = seen.before.session, seen.after.session
+    verdict = now.data.verdict
+    if now.state in (T.DRAINING, T.ABORTED, T.CLOSED) and verdict is m.Verdict.NONE:
+        return True
+    lost = _expires(seen) or isinstance(seen.event, c.OwnerLost) or isinstance(seen.message, m.HelloRejected)
+    brought = {m.Verdict.ABORTED: isinstance(seen.message, m.Abort), m.Verdict.LOST: lost}
+    return verdict is not was.data.verdict and not brought.get(verdict, True)
+
+
+def host_misjudges(seen: Seen) -> bool:
+    """The same of a host, whose supervisor is told."""
+    was, now = seen.before.session, seen.after.session
+    verdict, said = now.data.verdict, seen.message
+    if now.state in (H.DRAINING, H.ABORTING, *HOST_OVER) and verdict is m.Verdict.NONE:
+        return True
+    gone = seen.after.process.state in GONE and seen.before.process.state not in GONE
+    answered = isinstance(said, m.Hello | m.SessionReady | m.SessionRejected)
+    brought = {
+        m.Verdict.STOPPED: isinstance(said, m.CloseSession),
+        m.Verdict.ABORTED: isinstance(said, m.AbortSession),
+        m.Verdict.TIMEOUT: isinstance(seen.event, c.TimerFired) and seen.event.timer == "session",
+        m.Verdict.REFUSED: answered,
+        m.Verdict.LOST: gone or answered or _expires(seen) or isinstance(seen.event, c.OwnerLost),
+        m.Verdict.ENDED: gone or isinstance(said, m.SessionClosed),
+    }
+    return verdict is not was.data.verdict and not brought.get(verdict, True)
 
 
 # -- P101: what is not answered is said again --------------------------------------------------------------------------

@@ -55,6 +55,7 @@ STEPS: Mapping[str, tuple[Callable[[Seen], bool], ...]] = {
     "P101": (persisting.trainer_gives_up,),
     "P103": (persisting.trainer_asks_on,),
     "P104": (answering_session.leaves_quietly,),
+    "P105": (persisting.trainer_misjudges,),
 }
 
 

@@ -11,6 +11,7 @@ from troth.models.worlds.protocol.watched import broken
 from troth.spec.properties import PROPERTIES
 from troth.statemachines.host.acceptance import AcceptanceState
 from troth.statemachines.host.delivery import ACTIVE
+from troth.statemachines.host.process import GONE, ProcessState
 from troth.statemachines.host.session import LIVE as HOST_LIVE
 from troth.statemachines.host.states import HostSessionState
 from troth.statemachines.shared.calls import CallState
@@ -68,6 +69,11 @@ def host_leaves_nothing(host: Reading) -> Expr:
     return host.at("session", H.CLOSED) >> idle
 
 
+def ends_when_nothing_is_left(host: Reading) -> Expr:
+    """P17, beside what is watched: a session that waits for its process has one."""
+    return host.at("session", H.CLOSING) >> ~host.at("process", ProcessState.NONE, *GONE)
+
+
 def never_in_shutdown(trainer: Reading) -> Expr:
     """P55."""
     return ~waiting(trainer, "shutdown")
@@ -90,6 +96,11 @@ def of_trainer(trainer: Reading) -> Mapping[str, Expr]:
 def of_host(host: Reading) -> Mapping[str, Expr]:
     """What is promised of every state of a host, whoever its trainer is."""
     return {"P40": host_watches_while_live(host), "P44": host_leaves_nothing(host)}
+
+
+def of_host_session(host: Reading) -> Mapping[str, Expr]:
+    """The same, of a host whose sessions end."""
+    return {**of_host(host), "P17": ends_when_nothing_is_left(host)}
 
 
 def claim(world: World, party: Reading, watched: Iterable[str], states: Mapping[str, Expr]) -> None:
