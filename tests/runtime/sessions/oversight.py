@@ -1,11 +1,12 @@
 """What the parties of a live runtime did: every step is watched for the numbered properties, and can be replayed on fresh cores.
 
-It stands where a tracer does: it is told of each step before any of its effects is started, and decides nothing.
+It is told of each step before any of its effects is started, and decides nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from attrs import define, field, frozen
 from tests.runtime.sessions.stage import Stage
 from tests.statemachines.watch import Watch
 from troth.runtime.driver import Driver, Performer, no_epoch
+from troth.runtime.tracing import Tracer
 from troth.runtime.trainer import PARTY
 from troth.spec.core import Event, RefusalKind, Resolve, Step
 from troth.spec.engine import PartyCore
@@ -67,6 +69,8 @@ class Oversight:
     drivers: list[Driver] = field(factory=list)
     broken: list[str] = field(factory=list)
     """Properties that did not hold, in words."""
+    _now: dict[tuple[Driver, str], Overseen] = field(factory=dict)
+    """Who has which name now: a receiver has that of the one before it."""
 
     @classmethod
     def installed(cls, monkeypatch: pytest.MonkeyPatch) -> Oversight:
@@ -81,15 +85,23 @@ class Oversight:
             performer: Performer,
             *,
             epoch: Callable[[PartyCore], int | None] = no_epoch,
-            tracer: Any = None,
+            tracer: Tracer | None = None,
         ) -> None:
-            if driver not in found.drivers:
-                found.drivers.append(driver)
-            found.parties.append(Overseen.of(party, core))
-            add(driver, party, core, performer, epoch=epoch, tracer=_Ear(found, found.parties[-1], tracer))
+            found._begin(driver, party, core)
+            add(driver, party, core, performer, epoch=epoch, tracer=tracer)
 
         monkeypatch.setattr(Driver, "add", overseen)
         return found
+
+    def _begin(self, driver: Driver, party: str, core: PartyCore) -> None:
+        if driver not in self.drivers:
+            self.drivers.append(driver)
+            driver.on_step = partial(self._stepped, driver)
+        self.parties.append(Overseen.of(party, core))
+        self._now[driver, party] = self.parties[-1]
+
+    def _stepped(self, driver: Driver, party: str, _core: PartyCore, event: Event, step: Step) -> None:
+        self.took(self._now[driver, party], event, step)
 
     def took(self, party: Overseen, event: Event, step: Step) -> None:
         """A party has taken a step."""
@@ -114,21 +126,6 @@ class Oversight:
         assert self.parties, "nothing was overseen"
         for party in self.parties:
             party.replay()
-
-
-@define(eq=False)
-class _Ear:
-    """Takes the place of a party's tracer, and passes on to it."""
-
-    oversight: Oversight
-    party: Overseen
-    tracer: Any
-
-    def note(self, core: PartyCore, event: Event, step: Step, **named: Any) -> None:
-        """See ``Tracer``."""
-        if self.tracer is not None:
-            self.tracer.note(core, event, step, **named)
-        self.oversight.took(self.party, event, step)
 
 
 def check_nothing_is_left(stage: Stage, oversight: Oversight, tasks: int, killed: Collection[Driver] = ()) -> None:
