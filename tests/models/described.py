@@ -24,7 +24,7 @@ Ways = list[tuple[int, tuple[Effect, ...]]]
 
 
 class Link(NamedTuple):
-    """``lossy`` and ``copies``: False, True or a number of times. ``cuts``: how often it may be cut."""
+    """``lossy`` and ``copies``: False, True or a number of times. ``cuts``: how often it may be cut. ``merges``: nothing is sent twice."""
 
     source: int
     target: int
@@ -34,6 +34,7 @@ class Link(NamedTuple):
     capacity: int
     full: str
     cuts: int
+    merges: bool
 
 
 class Crash(NamedTuple):
@@ -47,13 +48,17 @@ class Crash(NamedTuple):
 
 
 class Described(NamedTuple):
-    """A whole world. ``calls``: (party, call, times or None). ``local``: ways (source, target), always to a later party."""
+    """A whole world. ``calls``: (party, call, times or None). ``local``: ways (source, target), always to a later party. ``gates``: whose
+
+    timer fires only while another party is in a state: (party, (other, state)).
+    """
 
     tables: tuple[Mapping[tuple[int, str], Ways], ...]
     links: tuple[Link, ...]
     local: tuple[tuple[int, int], ...]
     calls: tuple[tuple[int, str, int | None], ...]
     crashes: tuple[Crash, ...]
+    gates: tuple[tuple[int, tuple[int, int]], ...]
 
 
 FAIR = ("deliver", "timers", "restarts", "connects", "calls")
@@ -83,8 +88,10 @@ def described(draw: st.DrawFn, *, most_parties: int = 3, most_links: int = 2) ->
     calls = draw(
         st.lists(st.tuples(st.integers(0, count - 1), st.sampled_from(CALLS), times), min_size=1, max_size=3, unique_by=lambda c: c[:2])
     )
+    gate = st.lists(st.tuples(st.integers(0, count - 1), st.integers(0, count - 1), st.integers(0, 2)), max_size=1)
     some = st.builds(Crash, st.integers(0, count - 1), st.integers(1, 2), st.booleans(), st.booleans(), st.booleans())
-    return Described(tables, links, local, tuple(calls), tuple(draw(st.lists(some, max_size=1))))
+    gates = [(party, (other, state)) for party, other, state in draw(gate) if party != other]
+    return Described(tables, links, local, tuple(calls), tuple(draw(st.lists(some, max_size=1))), tuple(gates))
 
 
 @st.composite
@@ -92,9 +99,9 @@ def link(draw: st.DrawFn, source: int, target: int) -> Link:
     """A link with faults."""
     fault = st.sampled_from([False, False, True, 1])
     full = st.sampled_from(["loses", "blocks", "truncates"])
-    return Link(
-        source, target, draw(st.booleans()), draw(fault), draw(fault), draw(st.integers(1, 2)), draw(full), draw(st.sampled_from([0, 0, 1]))
-    )
+    cuts = draw(st.sampled_from([0, 0, 1]))
+    room = draw(st.integers(1, 2))
+    return Link(source, target, draw(st.booleans()), draw(fault), draw(fault), room, draw(full), cuts, draw(st.booleans()))
 
 
 @st.composite
@@ -169,6 +176,7 @@ def built(of: Described, asked: Claims | None = None) -> World:
             duplicating=one.copies,
             capacity=one.capacity,
             full=one.full,
+            merges=one.merges,
         )
         if one.cuts:
             world.cut(made, times=one.cuts)
@@ -178,6 +186,8 @@ def built(of: Described, asked: Claims | None = None) -> World:
     for party, times, again, keeps, within in of.crashes:
         kept = {"keeps": lambda n: n, "restarted": lambda n: n} if keeps else {}
         world.crash(parties[party], times, restarts=again, within_steps=within, **kept)  # type: ignore[arg-type]
+    for party, (other, state) in of.gates:
+        world.fires(parties[party], "t", when=parties[other].n == state)
     if asked is not None:
         _claim(world, of, asked, named)
     return world

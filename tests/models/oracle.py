@@ -81,22 +81,23 @@ def takes(of: Described, now: State, p: int, trigger: str, fired: str | None = N
                     yield down, [("spend", ("crash", p)), *sent[:count]]
 
 
-def sends(of: Described, now: State, i: int, message: str) -> list[tuple[State | None, Todo]]:
-    status, messages = now.links[i]
-    if status == DOWN:
+def sends(of: Described, now: State, i: int, message: str, *, copied: bool) -> list[tuple[State | None, Todo]]:
+    """What the network copies is not merged."""
+    (status, messages), link = now.links[i], of.links[i]
+    if status == DOWN or (link.merges and not copied and message in messages):
         return [(now, [])]
-    if len(messages) < of.links[i].capacity:
+    if len(messages) < link.capacity:
         return [(now._replace(links=put(now.links, i, (UP, (*messages, message)))), [])]
     full: dict[str, list[tuple[State | None, Todo]]] = {"loses": [(now, [])], "blocks": [], "truncates": [(CUT, [])]}
-    return full[of.links[i].full]
+    return full[link.full]
 
 
 def perform(of: Described, now: State, what: tuple[Any, ...]) -> Any:
     match what:
         case ("spend", budget):
             return spend(now, budget)
-        case ("send", i, message):
-            return sends(of, now, i, message)
+        case ("send" | "copy" as how, i, message):
+            return sends(of, now, i, message, copied=how == "copy")
         case ("tell", i, message):
             return takes(of, now, of.local[i][1], message)
         case ("event", p, trigger):
@@ -121,8 +122,9 @@ def actions(of: Described, now: State) -> Iterator[tuple[Any, Todo]]:
     """Everything that may begin: what fairness calls it, and what is to be done."""
     for p, call, _ in of.calls:
         yield ("calls", p, call), [("spend", ("call", p, call)), ("event", p, call)]
+    gated = {p for p, condition in of.gates if not meets(of, now, condition)}
     for p, party in enumerate(now.parties):
-        for timer in sorted(party.timers):
+        for timer in sorted(party.timers) if p not in gated else ():
             yield ("timers", p, timer), [("fire", p, timer)]
     for i in range(len(of.links)):
         yield from of_link(of, now, i)
@@ -147,7 +149,7 @@ def of_link(of: Described, now: State, i: int) -> Iterator[tuple[Any, Todo]]:
         without = now._replace(links=put(now.links, i, (UP, messages[:place] + messages[place + 1 :])))
         yield ("deliver", i, message), [("become", without), ("event", link.target, message)]
         if link.copies and (len(messages) < link.capacity or link.full == "truncates"):
-            yield ("copy", i, message), [("spend", ("copy", i)), ("send", i, message)]
+            yield ("copy", i, message), [("spend", ("copy", i)), ("copy", i, message)]
     if link.cuts and status == UP:
         gone = now._replace(links=put(now.links, i, (DOWN, ())))
         yield ("cut", i), [("become", gone), ("spend", ("cut", i)), ("event", link.target, "lost")]
