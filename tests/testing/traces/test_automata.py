@@ -11,6 +11,7 @@ from tests.runtime.sessions import stage as stages
 from tests.runtime.sessions.stage import run, staged
 from tests.testing.traces.recorded import recorded
 from tests.testing.traces.test_tampering import renumber
+from troth.runtime.trainer import TrainerSession
 from troth.spec import core as c
 from troth.spec import messages as m
 from troth.spec.trace import End, Header, Record
@@ -280,10 +281,9 @@ class Checking:
 
 def checked_while_it_runs(monkeypatch: pytest.MonkeyPatch, checking: Checking) -> None:
     """A task that takes forty seconds, with both processes' traces given to the check."""
-    session = stages.TrainerSession
 
     def tracing(bootstrap: Any, network: Any, **options: Any) -> Any:
-        return session(bootstrap, network, **{**options, "trace": (checking, "site-1.trainer-1")})
+        return TrainerSession(bootstrap, network, **{**options, "trace": (checking, "site-1.trainer-1")})
 
     async def main() -> None:
         async with staged() as stage:

@@ -70,7 +70,7 @@ def another(value: Any, chance: st.DataObject) -> Any:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=SLOW)
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=SLOW)
 @given(data=st.data())
 def test_any_one_value_that_is_changed_is_seen(name: str, data: st.DataObject) -> None:
     """Whatever it is, in whatever line: a field of an event, a row, a digest, a number, a party."""
@@ -91,7 +91,7 @@ def test_any_one_value_that_is_changed_is_seen(name: str, data: st.DataObject) -
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=SLOW)
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=SLOW)
 @given(data=st.data())
 def test_any_one_line_that_is_taken_away_doubled_or_moved_is_seen(name: str, data: st.DataObject) -> None:
     """At the line where the count goes wrong."""
@@ -125,7 +125,7 @@ def same_run(run: Run, name: str) -> bool:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=SLOW)
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=SLOW)
 @given(data=st.data())
 def test_a_careful_hand_that_counts_everything_anew_is_seen_too(name: str, data: st.DataObject) -> None:
     """A line that is missing, twice, or before its predecessor, with all numbers right: it is rejected, or the parties did the same, or
