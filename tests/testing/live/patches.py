@@ -14,13 +14,12 @@ import trio
 
 from troth.runtime import trainer as trainers
 from troth.runtime.driver import Driver
-from troth.runtime.errors import JoinFailed, Misuse, SessionError
+from troth.runtime.errors import ChallengeFailed, JoinFailed
 from troth.runtime.timers import Timers
 from troth.runtime.trainer import TrainerSession
 from troth.runtime.wire import accepting
 from troth.runtime.wire.challenge import ACCEPTOR_BYTES, CALL, CONFIRMED, DIALLER_BYTES, ROLES, Authenticated
 from troth.runtime.wire.connection import Connection
-from troth.spec.core import Send
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -52,8 +51,8 @@ def reorder_two_effects(patch: pytest.MonkeyPatch) -> None:
         perform, effects = hosted.performer.perform, deque[Any]()
 
         class Crossed:
-            def __getattr__(self, name: str) -> Any:
-                return getattr(hosted_performer, name)
+            def violated(self, event: Any, refusal: Any) -> None:
+                hosted_performer.violated(event, refusal)
 
             def perform(self, effect: Any) -> bool:
                 effects.append(effect)
@@ -96,7 +95,7 @@ def let_anybody_in(patch: pytest.MonkeyPatch) -> None:
         token = find(launch, ROLES[code], epoch)
         if token is None:
             stream.close()
-            raise accepting.ChallengeFailed("there is no such launch")
+            raise ChallengeFailed("there is no such launch")
         nonce = bytes(32)
         await stream.send_all(nonce + token.proof(b"host" + bytes(call[: CALL.size]) + nonce))
         while got < DIALLER_BYTES:
@@ -170,6 +169,3 @@ def queue_without_bound(patch: pytest.MonkeyPatch) -> None:
         return True
 
     patch.setattr(Connection, "_queued", queued)
-
-
-__all__ = ["Misuse", "Send", "SessionError"]

@@ -21,6 +21,7 @@ from troth.runtime.wire.challenge import CALL, MAGIC, NONCE_BYTES, PROOF_BYTES, 
 from troth.runtime.wire.codec import encode
 from troth.runtime.wire.kinds import PayloadKind, Pull
 from troth.spec import messages as m
+from troth.spec.core import Message
 from troth.statemachines.trainer.ledger import LedgerState
 from troth.statemachines.trainer.states import TrainerSessionState
 from troth.testing.live.choices import Choices
@@ -168,13 +169,13 @@ def copy(play: Play, option: Option) -> None:
     play.stage.let(*option, stays=True)
 
 
-def lose(play: Play, option: Option) -> None:
+def lose(_play: Play, option: Option) -> None:
     """A frame never arrives."""
     line, way = option
     line.sim.pipes[way].lose(0)
 
 
-def cut(play: Play, option: Option) -> None:
+def cut(_play: Play, option: Option) -> None:
     """A connection breaks between two frames."""
     option[0].sim.cut()
 
@@ -191,7 +192,7 @@ def tear(play: Play, option: Option) -> None:
         pipe.let()
 
 
-def end(play: Play, option: Option) -> None:
+def end(_play: Play, option: Option) -> None:
     """One direction ends, as if its writer had gone there."""
     line, way = option
     line.sim.end_after(way, 0)
@@ -223,7 +224,7 @@ def intrude(play: Play, seat: Seat) -> None:
     code = 1 + play.choices.choose(len(ROLES))
     epoch = 1 if ROLES[code] == "data" else play.choices.choose(3)
     call = CALL.pack(MAGIC, VERSION, code, seat.launch, epoch, bytes(NONCE_BYTES))
-    frame: m.Message | Pull = m.TaskAccepted(epoch=1, seq=1)
+    frame: Message = m.TaskAccepted(epoch=1, seq=1)
     if ROLES[code] == "data":
         frame = Pull(epoch=1, request=1, kind=PayloadKind.TASK, seq=1, receiver=0, offset=0)
     said = call + bytes([1]) * PROOF_BYTES + encode(frame)
@@ -324,7 +325,7 @@ def log(play: Play, seat: Seat) -> None:
     play.stage.log(seat, LogBeside("loss", 0.5, "SCALAR", {}))
 
 
-def give_up(play: Play, option: Option) -> None:
+def give_up(_play: Play, option: Option) -> None:
     """A caller waits no more."""
     option.give_up()
 

@@ -123,9 +123,7 @@ class Call:
             self.pending = ["receive"]
         elif self.kind == "start" and call == "start" and outcome is not O.OK:
             self.outcome, self.pending = outcome, ["abort", "finalize"]
-        elif self.kind == "start" and call != "start":
-            pass
-        elif self.kind == "leave" and call == "abort":
+        elif (self.kind == "start" and call != "start") or (self.kind == "leave" and call == "abort"):
             pass
         else:
             self.outcome, self.seq, self.at_s = outcome, value, now

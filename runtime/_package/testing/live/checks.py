@@ -11,6 +11,7 @@ from troth.spec.core import ProcessSignal
 from troth.statemachines.host.process import ProcessState
 from troth.testing.live.lines import Line, Way, kind_code
 from troth.testing.live.parties import Side, Wrong
+from troth.testing.live.seats import Seat
 
 if TYPE_CHECKING:
     from troth.testing.live.judging import Judge
@@ -36,36 +37,45 @@ def check(judge: Judge, now: float) -> None:
 
 def wire(judge: Judge) -> None:
     """What was written is what had to be, on every connection."""
-    done = []
     for line in judge.lines:
         seat = judge.seats.get(line.sim.launch or b"")
+        trainer = None if seat is None or seat.gone else seat.side.parties.get("trainer")
         if not line.shown and not line.authentic(UP) and not line.authentic(DOWN):
-            if line.ways[DOWN].fresh:
-                raise Wrong("authentic", f"connection {line.sim.number}: {line.ways[DOWN].fresh[0].name} was said to who did not show who it is")
-            line.ways[UP].fresh.clear()
+            _strange(line)
         elif line.sim.role == "control":
-            if seat is None or seat.gone:
-                line.ways[UP].fresh.clear()
-            else:
-                line.written(UP, BEST_EFFORT)
-            line.written(DOWN, BEST_EFFORT)
-            for way in (UP, DOWN):
-                _bounded(line, line.ways[way])
-            _taken(judge, line)
+            _control(judge, line, lives=trainer is not None)
         elif line.sim.role == "data":
-            trainer = None if seat is None or seat.gone else seat.side.parties.get("trainer")
             judge.transfers.written(line, UP, trainer)
             judge.transfers.written(line, DOWN, None if seat is None else judge.host.parties.get(seat.host))
         line.steady = line.alive and line.authentic(UP) and line.authentic(DOWN)
-        if not line.alive and not any(way.pipe.waiting or way.arrived for way in line.ways.values()):
-            done.append(line)
     for side in judge.sides():
         for shadow in side.parties.values():
             judge.transfers.settle(shadow)
     used = {id(shadow.line) for side in judge.sides() for shadow in side.parties.values()}
-    for line in done:
-        if id(line) not in used:
-            judge.lines.remove(line)
+    judge.lines[:] = [line for line in judge.lines if id(line) in used or not _done(line)]
+
+
+def _done(line: Line) -> bool:
+    return not line.alive and not any(way.pipe.waiting or way.arrived for way in line.ways.values())
+
+
+def _strange(line: Line) -> None:
+    """Nothing is said to who has not shown who it is."""
+    if line.ways[DOWN].fresh:
+        said = line.ways[DOWN].fresh[0].name
+        raise Wrong("authentic", f"connection {line.sim.number}: {said} was said to who did not show who it is")
+    line.ways[UP].fresh.clear()
+
+
+def _control(judge: Judge, line: Line, *, lives: bool) -> None:
+    if lives:
+        line.written(UP, BEST_EFFORT)
+    else:
+        line.ways[UP].fresh.clear()
+    line.written(DOWN, BEST_EFFORT)
+    for way in (UP, DOWN):
+        _bounded(line, line.ways[way])
+    _taken(judge, line)
 
 
 def _bounded(line: Line, way: Way) -> None:
@@ -75,8 +85,12 @@ def _bounded(line: Line, way: Way) -> None:
     waiting = Counter(kind_code(owed.message) for owed in way.owed)
     for code, count in waiting.items():
         kind = BY_CODE[code]
-        if kind.when_full is WhenFull.CLOSE and count > 2 * kind.outstanding + 1:  # as many may be in the bytes that are being written, and one may have begun
-            raise Wrong("queues", f"connection {line.sim.number}: {count} {kind.name} wait to be written, and at most {kind.outstanding} may")
+        if (
+            kind.when_full is WhenFull.CLOSE and count > 2 * kind.outstanding + 1
+        ):  # as many may be in the bytes that are being written, and one may have begun
+            raise Wrong(
+                "queues", f"connection {line.sim.number}: {count} {kind.name} wait to be written, and at most {kind.outstanding} may"
+            )
 
 
 def _taken(judge: Judge, line: Line) -> None:
@@ -115,20 +129,13 @@ def processes(judge: Judge, now: float) -> None:
     """What lives is what has to."""
     living = {entry.launch_id for entry in judge.table()}
     for seat in judge.seats.values():
-        lives = seat.launch.hex() in living
-        if lives == seat.gone and not (lives and seat.process.stuck):
-            raise Wrong("processes", f"the process of {seat.host} {'lives' if lives else 'is gone'}, and nothing made it so")
-        host = judge.host.parties.get(seat.host)
-        if host is not None and lives and host.core.state("process") is ProcessState.EXITED:
-            raise Wrong("processes", f"{seat.host} holds its process for gone, and it lives")
-        if host is not None and not lives and not seat.reported and now > seat.gone_s + DRAIN_S and not judge.deaf:
-            raise Wrong("processes", f"{seat.host} was not told that its process is gone")
+        _process(judge, seat, now, lives=seat.launch.hex() in living)
     _given_up(judge, living, now)
     for name, signal in judge.signalled:
-        seat = next((seat for seat in judge.seats.values() if seat.host == name), None)
-        if seat is None or seat.gone or seat.process.stuck:
+        found = next((seat for seat in judge.seats.values() if seat.host == name), None)
+        if found is None or found.gone or found.process.stuck:
             continue
-        if signal is ProcessSignal.KILL or not seat.process.term.is_set():
+        if signal is ProcessSignal.KILL or not found.process.term.is_set():
             raise Wrong("processes", f"the process of {name} was to be sent {signal.name}, and lives")
     judge.signalled.clear()
     for name, due_s in list(judge.spawning.items()):
@@ -136,6 +143,18 @@ def processes(judge: Judge, now: float) -> None:
             del judge.spawning[name]
         elif now > due_s + judge.heard_delay_s:
             raise Wrong("processes", f"{name} asked for a process, and was not told what became of that")
+
+
+def _process(judge: Judge, seat: Seat, now: float, *, lives: bool) -> None:
+    if lives == seat.gone and not (lives and seat.process.stuck):
+        raise Wrong("processes", f"the process of {seat.host} {'lives' if lives else 'is gone'}, and nothing made it so")
+    host = judge.host.parties.get(seat.host)
+    if host is None:
+        return
+    if lives and host.core.state("process") is ProcessState.EXITED:
+        raise Wrong("processes", f"{seat.host} holds its process for gone, and it lives")
+    if not lives and not seat.reported and now > seat.gone_s + DRAIN_S and not judge.deaf:
+        raise Wrong("processes", f"{seat.host} was not told that its process is gone")
 
 
 def _given_up(judge: Judge, living: set[str], now: float) -> None:

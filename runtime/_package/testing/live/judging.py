@@ -14,32 +14,24 @@ from typing import Any
 from attrs import define, field
 
 from troth.runtime.errors import FrameError
+from troth.runtime.sim.faults import DOWN, UP
 from troth.runtime.sim.processes import Living
-from troth.runtime.sim.faults import DOWN, UP, Direction
 from troth.runtime.wire.besides import Credentials
 from troth.runtime.wire.challenge import credentials_proof
 from troth.spec import core as c
 from troth.spec import messages as m
 from troth.spec.core import RefusalKind
-from troth.statemachines import HostConfig, ReceiverConfig
 from troth.statemachines.host.acceptance import AcceptanceState
-from troth.statemachines.receiver import OVER, PARTY
-from troth.statemachines.shared.words import CONTROL, DATA, RECEIVERS, SUPERVISOR
-from troth.statemachines.supervisor.launches import HOSTS
+from troth.statemachines.receiver import OVER
+from troth.statemachines.shared.words import CONTROL, DATA
 from troth.testing.live.calling import Call, equal
 from troth.testing.live.checks import check
 from troth.testing.live.fickle import claim_of
-from troth.testing.live.lines import Line, Owed, same
-from troth.testing.live.parties import Shadow, Side, Told, Wrong
+from troth.testing.live.lines import Line, same
+from troth.testing.live.parties import Shadow, Side, Wrong
+from troth.testing.live.saying import LOCAL, direction_of, say
 from troth.testing.live.seats import Seat, Task
 from troth.testing.live.transfers import Transfers
-
-LOCAL = (RECEIVERS, SUPERVISOR, HOSTS, PARTY)
-
-
-def direction_of(shadow: Shadow) -> Direction:
-    """Which way a party writes: the trainer dials."""
-    return UP if shadow.kind == "trainer" else DOWN
 
 
 @define(eq=False)
@@ -88,7 +80,8 @@ class Judge:
     """The guardian is gone, and with it whoever reports what ends."""
     steps: int = 0
     """Steps of all parties."""
-    _hosts: dict[int, str] = field(factory=dict)
+    hosts: dict[int, str] = field(factory=dict)
+    """By launch number: the host that has it."""
 
     def __attrs_post_init__(self) -> None:
         self.transfers = Transfers(self)
@@ -166,16 +159,10 @@ class Judge:
                 if link in LOCAL:
                     raise Wrong("order", f"{shadow.name} took {event}, which nobody told it")
                 self._received(shadow, link, message)
-            case c.Called(call=name, number=number, payload=payload):
-                self._called(side, shadow, name, number, payload)
-            case c.CallCancelled(call=name, number=number):
-                call = side.numbers.pop((name, number), None)
-                if call is None:  # it was resolved in the very moment in which it was given up
-                    call = next((call for call in side.calls if call.given_up and name in (call.kind, "receive", "abort", "finalize")), None)
-                if call is None or not call.given_up:
-                    raise Wrong("calls", f"{shadow.name}: {event}, and nobody gave it up")
-                if call.kind == "start":
-                    call.pending = ["abort", "finalize"]
+            case c.Called():
+                self._called(side, shadow, event)
+            case c.CallCancelled():
+                self._cancelled(side, shadow, event)
             case c.LinkUp():
                 self._link_up(shadow)
             case c.LinkLost():
@@ -184,10 +171,18 @@ class Judge:
                 self._failed(side, shadow, effect)
             case c.TransferProgressed() | c.TransferEnded():
                 self.transfers.justify(shadow, event)
-            case c.ProcessStarted() | c.ProcessExited() | c.OwnerLost():
-                self._process(side, shadow, event)
             case _:
-                raise Wrong("replay", f"{shadow.name} took {event}, and nothing like it was seen")
+                self._process(shadow, event)
+
+    def _cancelled(self, side: Side, shadow: Shadow, event: c.CallCancelled) -> None:
+        name = event.call
+        call = side.numbers.pop((name, event.number), None)
+        if call is None:  # it was resolved in the very moment in which it was given up
+            call = next((call for call in side.calls if call.given_up and name in (call.kind, "receive", "abort", "finalize")), None)
+        if call is None or not call.given_up:
+            raise Wrong("calls", f"{shadow.name}: {event}, and nobody gave it up")
+        if call.kind == "start":
+            call.pending = ["abort", "finalize"]
 
     def _link_up(self, shadow: Shadow) -> None:
         way = direction_of(shadow)
@@ -259,7 +254,8 @@ class Judge:
             case _:
                 pass
 
-    def _called(self, side: Side, shadow: Shadow, name: str, number: int, payload: Any) -> None:
+    def _called(self, side: Side, shadow: Shadow, event: c.Called) -> None:
+        name, number, payload = event.call, event.number, event.payload
         call = next((call for call in side.calls if name in call.pending[:1]), None)
         if call is None:
             raise Wrong("calls", f"{shadow.name}: {name}() was made by nobody")
@@ -284,7 +280,7 @@ class Judge:
         if isinstance(effect, c.Send) and effect.link == CONTROL:
             line = shadow.line
             way = None if line is None else line.ways[direction_of(shadow)]
-            if way is None or not (shadow.closing or not way.open or way.blocked or line.harmed):
+            if line is None or way is None or not (shadow.closing or not way.open or way.blocked or line.harmed):
                 raise Wrong("wire", f"{shadow.name} could not send {effect.message}, and nothing is wrong with its link")
             for at in range(len(way.owed) - 1, -1, -1):
                 if way.owed[at].message == effect.message:
@@ -304,7 +300,7 @@ class Judge:
         else:
             self.transfers.failed(side, shadow, effect)
 
-    def _process(self, side: Side, shadow: Shadow, event: c.Event) -> None:
+    def _process(self, shadow: Shadow, event: c.Event) -> None:
         if isinstance(event, c.OwnerLost):
             right = self.orphaned if shadow.kind == "host" else shadow.seat.orphaned
         else:
@@ -324,9 +320,12 @@ class Judge:
     def _expect(self, side: Side, shadow: Shadow, effect: c.Effect) -> None:
         match effect:
             case c.Send(link=link, message=message):
-                self._send(side, shadow, link, message)
+                say(self, side, shadow, link, message)
             case c.Resolve(call=name, number=number, outcome=outcome, value=value):
-                self._resolved(side, shadow, side.numbers.pop((name, number), None), name, outcome, value)
+                call = side.numbers.pop((name, number), None)
+                if call is not None:  # else nobody waits for it any more
+                    call.resolved(name, outcome, value, self.now())
+                    self._wants(shadow, call, effect)
             case c.CloseLink():
                 shadow.closing = shadow.line is not None
             case c.Spawn():
@@ -339,51 +338,13 @@ class Judge:
             case _:
                 pass
 
-    def _send(self, side: Side, shadow: Shadow, link: str, message: Any) -> None:
-        name = shadow.name
-        if link == CONTROL:
-            if shadow.line is not None:
-                shadow.line.ways[direction_of(shadow)].owed.append(Owed(message))
-        elif link == DATA:
-            self.transfers.owe(side, shadow, message)
-        elif link == RECEIVERS:
-            kind = "task" if shadow.kind == "trainer" else "result"
-            receiver = f"{name}/{kind}/{message.seq}"
-            if isinstance(message, m.FetchPayload):
-                config = ReceiverConfig(limits=shadow.config.limits)
-                side.parties[receiver] = Shadow(receiver, config, seat=shadow.seat)
-                self.transfers.begins(side.parties[receiver], message.inline)
-            side.local.append(Told(receiver, c.Received(PARTY, message)))
-        elif link == PARTY:
-            side.local.append(Told(name.partition("/")[0], c.Received(RECEIVERS, message)))
-        elif link == HOSTS:
-            if isinstance(message, m.StartSession):
-                self._begin(side, shadow, message.launch)
-            side.local.append(Told(self._hosts[message.launch], c.Received(SUPERVISOR, message)))
-        elif link == SUPERVISOR:
-            side.local.append(Told("supervisor", c.Received(HOSTS, message)))
-            if isinstance(message, m.TaskEnded):
-                self.ended = name, shadow.core.data("delivery").seq
-            elif isinstance(message, m.SessionEnded):
-                side.remove(name)
-        elif isinstance(message, m.RunFailed):
-            self.failed = True
-
-    def _begin(self, side: Side, supervisor: Shadow, launch: int) -> None:
-        self.launches += 1
-        name = self._hosts[launch] = f"host-{self.launches}"
-        config = HostConfig(limits=supervisor.config.limits, fail_unresponsive=self.fail_unresponsive, launch=launch)
-        side.parties[name] = Shadow(name, config)
-
-    def _resolved(self, side: Side, shadow: Shadow, call: Call | None, name: str, outcome: Any, value: int) -> None:
-        if call is None:
-            return  # nobody waits for it any more
-        call.resolved(name, outcome, value, self.now())
+    def _wants(self, shadow: Shadow, call: Call, effect: c.Resolve) -> None:
+        """Note what must come of a call, where the outcome alone does not say it."""
         seat = shadow.seat
-        if name == "take" and outcome is m.Outcome.TASK:
-            seat.current = value
-            call.wants = self._task(seat, value)
-        elif name == "execute" and outcome is m.Outcome.RESULT:
+        if effect.call == "take" and effect.outcome is m.Outcome.TASK:
+            seat.current = effect.value
+            call.wants = self._task(seat, effect.value)
+        elif effect.call == "execute" and effect.outcome is m.Outcome.RESULT:
             name, seq = self.ended
             call.wants = next(seat for seat in self.seats.values() if seat.host == name).first[seq]
 

@@ -167,7 +167,9 @@ class Line:
                 way.owed.popleft()
             if not way.owed or not same(way.owed[0].message, message):
                 expected = way.owed[0].message if way.owed else "nothing"
-                raise Wrong("wire", f"connection {self.sim.number}: {frame.name} {message[1]} was written, and {expected} is what had to be")
+                raise Wrong(
+                    "wire", f"connection {self.sim.number}: {frame.name} {message[1]} was written, and {expected} is what had to be"
+                )
             way.owed.popleft()
         way.fresh.clear()
         if way.owed and not way.blocked:

@@ -72,22 +72,16 @@ class LiveMachine(RuleBasedStateMachine):
 
 def _named(found: Rule) -> Any:
     name = found.name.replace(" ", "_")
-    if found.draws:
+    extra: dict[str, Any] = {"data": st.data()} if found.draws else {}
 
-        def using(self: LiveMachine, pick: int, order: int, data: st.DataObject) -> None:
-            self.use(found, pick, order, data)
+    def using(self: LiveMachine, pick: int, order: int, data: st.DataObject | None = None) -> None:
+        self.use(found, pick, order, data)
 
-        extra: dict[str, Any] = {"data": st.data()}
-    else:
-
-        def using(self: LiveMachine, pick: int, order: int) -> None:  # type: ignore[misc]
-            self.use(found, pick, order, None)
-
-        extra = {}
     using.__name__ = using.__qualname__ = name
     using.__doc__ = found.act.__doc__
-    made = rule(pick=PICKS, order=ORDERS, **extra)(using)
-    return precondition(lambda self: self.ready(found))(made)
+    made: Any = rule(pick=PICKS, order=ORDERS, **extra)(using)
+    where: Any = precondition(lambda self: self.ready(found))
+    return where(made)
 
 
 for _rule in RULES:

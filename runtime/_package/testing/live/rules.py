@@ -61,16 +61,16 @@ def _waits(seat: Any, kind: str) -> bool:
     return any(call.kind == kind for call in seat.side.calls)
 
 
-def _init(play: Play, seats: Sequence[Option]) -> int:
+def _init(_play: Play, seats: Sequence[Option]) -> int:
     return 120 if any(a.state_of(seat) is S.NEW and not _waits(seat, "init") for seat in seats) else 3
 
 
-def _receive(play: Play, seats: Sequence[Option]) -> int:
+def _receive(_play: Play, seats: Sequence[Option]) -> int:
     eager = any(a.state_of(seat) not in a.NOT_JOINED and not _waits(seat, "receive") and not a.unsent(seat) for seat in seats)
     return 120 if eager else 3
 
 
-def _send(play: Play, seats: Sequence[Option]) -> int:
+def _send(_play: Play, seats: Sequence[Option]) -> int:
     return 120 if any(a.unsent(seat) and not _waits(seat, "send") for seat in seats) else 3
 
 
@@ -78,7 +78,7 @@ def _execute(play: Play, _options: Sequence[Option]) -> int:
     return 3 if any(call.kind == "execute" for call in play.stage.judge.host.calls) else 100
 
 
-def _exit(play: Play, seats: Sequence[Option]) -> int:
+def _exit(_play: Play, seats: Sequence[Option]) -> int:
     return 120 if any(seat.session.over for seat in seats) else 2
 
 
@@ -126,7 +126,7 @@ RULES: tuple[Rule, ...] = (
     Rule("leave",    _open, a.leave, _leave, draws=True),
     # faults
     _fault("race",     waiting, a.race, 10),
-    _fault("silence",  lambda play: _seldom(play), a.silence, 5),
+    _fault("silence",  _seldom, a.silence, 5),
     _fault("lose",     waiting, a.lose, 24),
     _fault("copy",     waiting, a.copy, 24),
     _fault("overtake", lambda play: waiting(play, 2), a.overtake, 30),

@@ -36,6 +36,7 @@ from troth.testing.live.fickle import Fickle
 from troth.testing.live.judging import Judge
 from troth.testing.live.lines import Frame, Line
 from troth.testing.live.parties import Shadow, Side, Wrong
+from troth.testing.live.recording import Recording
 from troth.testing.live.seats import Seat
 from troth.testing.live.stepping import Shuffled, Stepper
 
@@ -80,6 +81,8 @@ class Stage:
 
     setup: Setup = field(factory=Setup)
     schedule: Shuffled = field(factory=Shuffled)
+    recording: Recording | None = None
+    """What takes its trace, if somebody wants that."""
     network: SimNetwork = field(init=False)
     files: SimFiles = field(factory=SimFiles, init=False)
     processes: SimProcesses = field(init=False)
@@ -105,7 +108,7 @@ class Stage:
         context.run(RANDOM_SOURCE.set, Random(setup.bytes_seed).randbytes)  # noqa: S311 - a test's ids, no secrets
         self.stepper = Stepper(self._main, self.schedule, context)
         host = Side("host")
-        self.judge = Judge(lambda: self.stepper.clock.now, lambda: self.processes.snapshot(), host)
+        self.judge = Judge(lambda: self.stepper.clock.now, lambda: self.processes.snapshot(), host)  # noqa: PLW0108 - not there yet
         self.judge.credentials = CREDENTIALS if setup.secure else None
         self.judge.fail_unresponsive = setup.fail_unresponsive
         self.judge.partial = setup.most_at_once < CAPACITY_BYTES
@@ -127,6 +130,7 @@ class Stage:
             network=self.network,
             files=self.files,
             environment={},
+            trace=self.recording,
             directory=Path("/"),
         )
         async with self.processes, trio.open_nursery() as self._nursery:
@@ -141,16 +145,15 @@ class Stage:
             await trio.sleep_forever()  # its launch was given up meanwhile; a command need not care
         bootstrap = parse(self.files.contents[path], path)
         owner = os.pipe()
+        trace = None if self.recording is None else (self.recording, f"trainer.{path.stem.replace('host', 'trainer')}")
         if self.setup.fickle:
-            session: TrainerSession = Fickle(bootstrap, self.network, owner_fd=owner[0], says=self.says)
+            session: TrainerSession = Fickle(bootstrap, self.network, owner_fd=owner[0], trace=trace, says=self.says)
         else:
-            session = TrainerSession(bootstrap, self.network, owner_fd=owner[0])
+            session = TrainerSession(bootstrap, self.network, owner_fd=owner[0], trace=trace)
         side = Side(f"trainer of {path.stem}")
         secret = bootstrap.token._secret
         seat = Seat(len(self.seats), path.stem, bootstrap.launch, secret, process, bootstrap, session, side, owner=owner)
-        config = TrainerConfig(
-            limits=bootstrap.limits, fail_unresponsive=bootstrap.fail_unresponsive, one_shot=not self.setup.persistent
-        )
+        config = TrainerConfig(limits=bootstrap.limits, fail_unresponsive=bootstrap.fail_unresponsive, one_shot=not self.setup.persistent)
         side.parties["trainer"] = Shadow("trainer", config, seat=seat)
         session._driver.on_step = side.note
         self.seats.append(seat)
@@ -197,7 +200,7 @@ class Stage:
                     entered.done = True
                     await self._leaving.wait()
                     if self.left is not None and self.left.name:
-                        raise Left
+                        raise Left  # noqa: TRY301 - it leaves the block of the backend
         except Left:
             pass
         except Exception as error:
@@ -306,6 +309,8 @@ class Stage:
             self.judge.lines.append(Line(found[self._known]))
             self._known += 1
         self.judge.look()
+        if self.recording is not None and self.recording.rejected is not None:
+            raise Wrong("trace", str(self.recording.rejected))
         if self.backend.failed.is_set() != self.judge.failed:
             raise Wrong("failed", f"the run {'has failed' if self.backend.failed.is_set() else 'goes on'}, and the model says otherwise")
 
@@ -313,7 +318,11 @@ class Stage:
     def over(self) -> bool:
         """Whether the application has left its block, or never came into it."""
         entered = self.entered
-        return entered is not None and entered.done and (entered.error is not None or entered.given_up or (self.left is not None and self.left.done))
+        return (
+            entered is not None
+            and entered.done
+            and (entered.error is not None or entered.given_up or (self.left is not None and self.left.done))
+        )
 
     def close(self) -> None:
         """The end: everything is let go. Raises ``Wrong`` if something is left."""

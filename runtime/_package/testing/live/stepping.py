@@ -94,7 +94,7 @@ class Stepper:
         self._runner = self.context.run(_run.setup_runner, self.clock, (), False, True)
         self._loop = _run.unrolled_run(self._runner, main, (), host_uses_signal_set_wakeup_fd=True)
         self._resume: Callable[[Any], float] = self._loop.send
-        self._resume(None)
+        next(self._loop)
         self.settle()
 
     @property
@@ -105,8 +105,9 @@ class Stepper:
     def settle(self, *, look: bool = False) -> None:
         """Run until nothing can run at this time. ``look`` for what has come over descriptors first."""
         runner, resume, deadlines, now = self._runner, self._resume, self._runner.deadlines, self.clock.now
-        held = _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING
-        _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING = self.schedule, True  # type: ignore[assignment]
+        trio_itself: Any = _run
+        held = trio_itself._r, trio_itself._ALLOW_DETERMINISTIC_SCHEDULING
+        trio_itself._r, trio_itself._ALLOW_DETERMINISTIC_SCHEDULING = self.schedule, True
         turns = 0
         try:
             if look:
@@ -119,7 +120,7 @@ class Stepper:
         except StopIteration:
             self.over = True
         finally:
-            _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING = held
+            trio_itself._r, trio_itself._ALLOW_DETERMINISTIC_SCHEDULING = held
 
     def start(self, function: Callable[..., Awaitable[object]], *arguments: object, nursery: trio.Nursery) -> None:
         """Start a task there; it runs when it settles."""

@@ -12,6 +12,7 @@ from troth.statemachines import PARTIES
 from troth.testing.coverage import Coverage
 from troth.testing.live.choices import Walk as Drawn
 from troth.testing.live.parties import Shadow, Wrong
+from troth.testing.live.recording import Recording
 from troth.testing.live.rules import FAULTS
 from troth.testing.live.walking import Walk
 from troth.testing.targets import BadToken, Failure, SessionResult
@@ -58,14 +59,14 @@ class Live:
         name, _, number = token.partition("-")
         if name != self.name or not number.isdecimal():
             raise BadToken(f"{token!r} is no session of the live runtime: such a token is {self.name}-NUMBER")
-        found = _session(int(number), lambda: False, coverage)
+        found = _session(int(number), lambda: False, coverage, Recording())
         if found is None:
             raise AssertionError("a session that nothing breaks off ends")
         return found
 
 
-def _session(number: int, until: Callable[[], bool], coverage: Coverage) -> SessionResult | None:
-    walk = Walk(Drawn(number))
+def _session(number: int, until: Callable[[], bool], coverage: Coverage, recording: Recording | None = None) -> SessionResult | None:
+    walk = Walk(Drawn(number), recording)
     counted(walk, coverage)
     failure = None
     try:
@@ -76,7 +77,9 @@ def _session(number: int, until: Callable[[], bool], coverage: Coverage) -> Sess
         walk.stage.drop()
     for fault in walk.play.faults:
         coverage.fault(fault)
-    return SessionResult(seed=number, steps=walk.steps + walk.play.more_steps, failure=failure, trace=())
+    return SessionResult(
+        seed=number, steps=walk.steps + walk.play.more_steps, failure=failure, trace=walk.trace if recording is not None else ()
+    )
 
 
 def told(walk: Walk, wrong: Wrong) -> str:

@@ -176,7 +176,9 @@ class Transfers:
         request, offset, nbytes = frame.chunk()
         asked = self.asked.get((line.sim.number, back, request))
         if asked is None or asked.next != offset:
-            raise Wrong("wire", f"connection {line.sim.number}: bytes {offset} to {offset + nbytes} of request {request}, which is at {asked}")
+            raise Wrong(
+                "wire", f"connection {line.sim.number}: bytes {offset} to {offset + nbytes} of request {request}, which is at {asked}"
+            )
         asked.next += nbytes
         self.moved.add((self._writer(line, way), asked.kind, asked.key))
 

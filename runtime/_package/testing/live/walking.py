@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from troth.spec.limits import Limits
-from troth.testing.live.actions import Play
+from troth.testing.live.actions import Play, Rule
 from troth.testing.live.choices import Choices
 from troth.testing.live.parties import Wrong
-from troth.testing.live.rules import MOODS, RULES, Rule
+from troth.testing.live.recording import Recording
+from troth.testing.live.rules import MOODS, RULES
 from troth.testing.live.stage import LIFE_S, Setup, Stage
 
 STEPS = 60
@@ -52,6 +53,7 @@ class Walk:
     """One session."""
 
     choices: Choices
+    recording: Recording | None = None
     play: Play = field(init=False)
     stage: Stage = field(init=False)
     steps: int = field(default=0, init=False)
@@ -61,7 +63,7 @@ class Walk:
     """What was done, step by step."""
 
     def __attrs_post_init__(self) -> None:
-        self.stage = Stage(drawn_setup(self.choices))
+        self.stage = Stage(drawn_setup(self.choices), recording=self.recording)
         self.stage.says = self.choices.choose
         mood = MOODS[self.choices.choose(len(MOODS))]
         self.play = Play(self.stage, self.choices, self.choices.choose(mood.faults + 1), mood=mood)
@@ -81,6 +83,17 @@ class Walk:
                 return False
         stage.close()
         return True
+
+    @property
+    def trace(self) -> tuple[str, ...]:
+        """All that happened: what was done, what the parties did, and what was on the wire. Needs a recording."""
+        assert self.recording is not None
+        wire = [
+            f"wire {line.number} {way.value} {bytes(pipe.written).hex()}"
+            for line in self.stage.network.connections
+            for way, pipe in line.pipes.items()
+        ]
+        return (*(f"rule {name}" for name in self.told), *self.recording.lines, *wire)
 
     def _end(self) -> None:
         """From now on nothing new is begun, but the way out."""

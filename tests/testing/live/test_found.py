@@ -1,0 +1,58 @@
+"""Faults in the runtime are found: those that are put into its driver, and the defects of the reference that live on these ports."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from tests.testing.live import patches as p
+from tests.testing.live.patches import Patch
+from troth.testing.live.target import Live
+from troth.testing.targets import Failure
+
+BUDGET = 30_000
+"""Steps: what a standard walk of a minute takes at the least. Most faults are found within a few hundred."""
+
+CASES: list[tuple[str, Patch, set[str]]] = [
+    ("an effect is dropped", p.drop_an_effect, {"calls", "wire", "timers", "processes", "payload", "order"}),
+    ("two effects change places", p.reorder_two_effects, {"wire", "order", "replay"}),
+    ("a cancelled timer fires", p.fire_a_cancelled_timer, {"timers"}),
+    ("D19", p.let_anybody_in, {"authentic"}),
+    ("D21", p.remember_a_failed_init, {"calls"}),
+    ("D26", p.serve_the_cached_task, {"calls", "payload"}),
+    ("D27", p.keep_the_cached_payload, {"payload"}),
+    ("D28", p.return_silently, {"calls"}),
+    ("D31", p.queue_without_bound, {"queues"}),
+]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """What goes wrong here goes wrong on purpose."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(before)
+
+
+def _first(seed: int) -> tuple[Failure | None, int]:
+    """The first failure of a walk, and after how many steps it came."""
+    target = Live()
+    steps = 0
+    for found in target.fuzz(seed=seed, until=lambda: False, coverage=target.coverage()):
+        steps += found.steps
+        if found.failure is not None or steps > BUDGET:
+            return found.failure, steps
+    return None, steps
+
+
+@pytest.mark.parametrize(("patch", "properties"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_a_fault_is_found(patch: Patch, properties: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within the budget, by what it breaks; and its session alone shows it again."""
+    patch(monkeypatch)
+    failure, steps = _first(0)
+    assert failure is not None, f"nothing was found in {steps} steps"
+    assert failure.property in properties, failure.told
+    assert steps <= BUDGET
