@@ -138,6 +138,7 @@ def backend(_bounds: Bounds) -> World:
         obeys.append(world.may(made.hosts, "ends", number=launch, when=done, name=f"{launch} ends as it should"))
     for id_, call in (("P52", callers.in_finalize), ("P83", callers.in_start | callers.in_execute)):
         world.leads_to(id_, PROPERTIES[id_].statement, call, ~call, fair=obeys)
+    world.always("P19", PROPERTIES["P19"].statement, made.supervisor.launches <= made.launches)
     world.sometimes("OK", "finalize() returns because nothing is left", told(callers, "finalize", Outcome.OK))
     return world
 
