@@ -45,7 +45,7 @@ WITNESSES: Mapping[str, Witness] = {id_: Witness(mutant, world) for id_, (mutant
     "P16": ("host.process:X13:silent-1", "process/death"),
     "P17": ("host.session:H56:unguarded", "session/host_strict"),
     "P18": ("host.session:H32:unguarded", "session/host_strict"),
-    "P19": ("P19-uncapped", "supervisor/tasks"),
+    "P19": ("P19-uncapped", "answers/backend"),
     "P20": ("supervisor.teardown:W6:unguarded", "supervisor"),
     "P21": ("receiver.download:R24:to-LOST", "transfer/download"),
     "P23": ("D7", "answers/orphan"),
