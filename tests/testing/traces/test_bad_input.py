@@ -36,6 +36,8 @@ CONTENT: dict[str, tuple[bytes, str]] = {
     ),
     "a field less": (header(driver=...), "is not a trace (line 1: driver: is missing)"),
     "another core": (header(core="toaster"), "is of a core 'toaster'; there are trainer, host, receiver, supervisor"),
+    "nobody's party": (header(party="Bob"), "its header does not say which host of which driver and launch it is; record it again"),
+    "no launch": (header(launch=None), "its header does not say which host of which driver and launch it is; record it again"),
     "other declarations": (header(declarations="0" * 32), "was recorded under other declarations"),
     "a setting less": (header(config={"launched": True}), "its header lacks the setting"),
     "a setting too many": (header(config={**HEADER["config"], "colour": 1}), "its header has the setting 'colour' of a host"),

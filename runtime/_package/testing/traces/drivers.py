@@ -79,7 +79,7 @@ class DriverCheck:
 
     # -- one step ------------------------------------------------------------------------------------------------------
 
-    def take(self, file: File, record: Record) -> tuple[Actor, c.Step]:
+    def take(self, file: File, record: Record) -> None:
         """Check one step. Raises ``Wrong``."""
         self._in_order(record)
         mail = self._due()
@@ -91,12 +91,13 @@ class DriverCheck:
         if file.launch is not None:
             file.launch.before(file.header, record.event)
         self._terms(file, actor, record.event)
-        taken = actor.step(record)
-        step, self.latest, self.latest_actor = taken.step, taken, actor
+        taken = self.latest = actor.step(record)
+        self.latest_actor = actor
         self.turn, self.t_ns = record.turn, record.t_ns
-        for effect in step.effects:
+        for effect in taken.step.effects:
             self._perform(file, actor, effect)
-        return actor, step
+        if actor.owner is not None and actor.gone:
+            del self.actors[actor.name]
 
     def _in_order(self, record: Record) -> None:
         if record.turn <= self.turn:
@@ -137,7 +138,7 @@ class DriverCheck:
             owning = self.actors.get(owner)
             if owning is not None and owning.gone:
                 return False
-            return mail.creates or (mail.to in self.actors and not self.actors[mail.to].gone)
+            return mail.creates or mail.to in self.actors
         return not self.actors[mail.to].gone
 
     def _whose(self, file: File, record: Record) -> Actor:
@@ -151,9 +152,9 @@ class DriverCheck:
             self.actors[name] = self._actor(file, name)
         actor = self.actors.get(name)
         if actor is None:
-            raise Wrong(f"there is no receiver {name}: its party has not asked for that payload")
+            raise Wrong(f"there is no receiver {name}: it is over, or its party has not asked for that payload")
         if actor.gone:
-            raise Wrong(f"{name} takes a step after it {'was over' if receiving else 'has left its driver'}")
+            raise Wrong(f"{name} takes a step after its session has ended")
         return actor
 
     def _fetches(self, file: File) -> str:
@@ -184,7 +185,9 @@ class DriverCheck:
             missing = any((False, f"host-{n + 1}") not in self.files for n in range(self.started))
             return None if missing or any(found.cut for found in self.files.values()) else "no host"
         found = self.files.get(where)
-        return None if found is None or found.cut else found.header.party if not where[0] else f"no receiver of {party}"
+        if found is None or found.cut:
+            return None
+        return f"no receiver of {party}" if link == RECEIVERS else found.header.party
 
     def _terms(self, file: File, actor: Actor, event: c.Event) -> None:
         """The durations that a host grants are its own."""

@@ -118,7 +118,9 @@ class Launch:
         return tuple((event, whence) for event in (*control, *data))
 
     def said(self, header: Header, link: str, message: Message) -> None:
-        """One end says something."""
+        """One end says something. Nobody can hear it where only the one end is here."""
+        if not self.ends.both:
+            return
         if link == CONTROL:
             self.control.send(self._side(header), message)
         else:

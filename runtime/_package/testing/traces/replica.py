@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -37,6 +38,13 @@ CONFIGS: Mapping[str, type[Any]] = {
     RECEIVER.name: ReceiverConfig,
     SUPERVISOR.name: SupervisorConfig,
 }
+PARTY_NAMES: Mapping[str, re.Pattern[str]] = {
+    TRAINER.name: re.compile("trainer"),
+    HOST.name: re.compile(r"host-[1-9]\d*"),
+    RECEIVER.name: re.compile(r"trainer|host-[1-9]\d*"),
+    SUPERVISOR.name: re.compile("supervisor"),
+}
+"""What drivers call their parties; of receivers, whose they are."""
 NEAREST = 3
 """How many alternatives an error names."""
 
@@ -57,6 +65,9 @@ def config_in(header: Header, file: str) -> Any:
             f"was recorded under other declarations ({header.declarations}; here they are {declarations()}): "
             "check it with the version of Troth that recorded it",
         )
+    launched = header.core != SUPERVISOR.name
+    if not PARTY_NAMES[header.core].fullmatch(header.party) or (header.launch is not None) is not launched or not header.driver:
+        raise NoTrace(file, f"its header does not say which {header.core} of which driver and launch it is; record it again")
     config = CONFIGS[header.core]
     wanted = {f.name: f for f in attrs.fields(config) if f.name != "limits"}
     for name in wanted.keys() ^ header.config.keys():
