@@ -190,17 +190,10 @@ class Session:
         beside.agrees(step, branch, after, effects)
 
     def _watch(self, before: State, after: State) -> None:
-        asked = set()
-        watching = self.stage.watching
-        for component, (was, now) in enumerate(zip(before, after, strict=True)):
-            if was == now:
-                continue
-            for group in watching[component]:
-                if id(group) not in asked:
-                    asked.add(id(group))
-                    bad = group.violated(before, after)
-                    if bad is not None:
-                        raise Wrong(bad.id, bad.statement)
+        for group in self.stage.watched(tuple(i for i, (was, now) in enumerate(zip(before, after, strict=True)) if was != now)):
+            bad = group.violated(before, after)
+            if bad is not None:
+                raise Wrong(bad.id, bad.statement)
 
     # -- events of an alphabet -----------------------------------------------------------------------------------------
 

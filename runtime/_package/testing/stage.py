@@ -158,11 +158,7 @@ class Stage:
         self._situations: dict[tuple[int, int], int] = {}
         self._choices: dict[tuple[int, int, int], tuple[Branches, Branches]] = {}
         self.groups = tuple(self._groups(system))
-        by_component: list[list[Group]] = [[] for _ in system.components]
-        for group in self.groups:
-            for component in group.components:
-                by_component[component].append(group)
-        self.watching = tuple(tuple(found) for found in by_component)
+        self._watched: dict[tuple[int, ...], tuple[Group, ...]] = {}
         self.ends: tuple[tuple[Property, Evaluator], ...] = tuple(
             (claim, (Const(value=False) if claim.then is None else claim.then).compiled(system))
             for claim in self.properties
@@ -196,6 +192,14 @@ class Stage:
         """Empty the tables where they have grown too large. To be called between sessions."""
         if sum(len(table.states) for table in self.system.components) > LOCALS_LIMIT or len(self.effects) > 4 * LOCALS_LIMIT:
             self._ready(System([table.component for table in self.system.components], self.system.actions))
+
+    def watched(self, changed: tuple[int, ...]) -> tuple[Group, ...]:
+        """The groups of properties that look at one of the components that changed."""
+        found = self._watched.get(changed)
+        if found is None:
+            found = tuple(group for group in self.groups if not set(changed).isdisjoint(group.components))
+            self._watched[changed] = found
+        return found
 
     def choice(self, component: int, local: int, item: int, branches: Branches, chance: Chance) -> Branches:
         """What may come of a reaction, as it is chosen from: a crash within the step only now and then, never what is cut out."""
