@@ -38,7 +38,7 @@ class TestA:
                         kept.append(bool(session._results))
 
                 tap = Wiretap.of(stage)
-                tap.on["ResultAccepted"] = lambda: kept.append(bool(stage.sessions[0]._results))  # type: ignore[func-returns-value]
+                tap.on["ResultAccepted"] = lambda: kept.append(bool(stage.sessions[0]._results))
                 lost = stage.faults.frame(Drop(), code=CODES["ResultReady"], times=2)
                 stage.trainer(script)
                 async with stage.backend() as trainer:

@@ -198,7 +198,7 @@ class TestI:
                     for connection in stage.network.connections:
                         connection.cut()
 
-                tap.on[lost] = cut  # type: ignore[assignment]
+                tap.on[lost] = cut
                 stage.trainer(stage.work)
                 async with stage.backend(on_unresponsive="fail") as trainer:
                     told = await outcome(trainer.execute("train", {"x": 1}))

@@ -60,7 +60,7 @@ def trainer_crashed(at: int | None, *, persistent: bool) -> tuple[int, list[str]
         crasher.install(monkeypatch)
         oversight = Oversight.installed(monkeypatch)
         run(main)
-    assert (at is None) is not crasher.dead
+    assert bool(crasher.dead) is (at is not None)
     oversight.check()
     return crasher.seen, told
 
@@ -110,7 +110,7 @@ def host_crashed(at: int | None, *, persistent: bool) -> tuple[int, list[str]]:
         crasher.install(monkeypatch)
         oversight = Oversight.installed(monkeypatch)
         run(main)
-    assert (at is None) is not crasher.dead
+    assert bool(crasher.dead) is (at is not None)
     oversight.check()
     return crasher.seen, ended
 
