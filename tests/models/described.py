@@ -88,10 +88,11 @@ def described(draw: st.DrawFn, *, most_parties: int = 3, most_links: int = 2) ->
     calls = draw(
         st.lists(st.tuples(st.integers(0, count - 1), st.sampled_from(CALLS), times), min_size=1, max_size=3, unique_by=lambda c: c[:2])
     )
-    gate = st.lists(st.tuples(st.integers(0, count - 1), st.integers(0, count - 1), st.integers(0, 2)), max_size=1)
+    gate = st.tuples(st.integers(0, count - 1), st.integers(1, max(1, count - 1)), st.integers(0, 2))
+    gated = draw(st.lists(gate, min_size=1, max_size=2, unique_by=lambda g: g[0])) if count > 1 and draw(st.booleans()) else []
     some = st.builds(Crash, st.integers(0, count - 1), st.integers(1, 2), st.booleans(), st.booleans(), st.booleans())
-    gates = [(party, (other, state)) for party, other, state in draw(gate) if party != other]
-    return Described(tables, links, local, tuple(calls), tuple(draw(st.lists(some, max_size=1))), tuple(gates))
+    gates = tuple((party, ((party + further) % count, state)) for party, further, state in gated)
+    return Described(tables, links, local, tuple(calls), tuple(draw(st.lists(some, max_size=1))), gates)
 
 
 @st.composite
