@@ -276,7 +276,7 @@ RIGHT: dict[str, list[dict[str, str]]] = {
     ],
 }
 """What the calls of a race may be told."""
-EXHAUSTIBLE = ("receive and shutdown", "result and abort", "result and cancelled task")
+EXHAUSTIBLE = ("receive and shutdown", "result and cancelled task")
 LARGE = ("abort and finalize", "task and abort", "result and shutdown")
 """Races that go on for so long that they have too many schedules."""
 
