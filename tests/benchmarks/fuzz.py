@@ -33,6 +33,8 @@ from troth.testing.ours import PLAYS  # noqa: E402
 
 WALKED_CORES = 5_000
 """Steps a second that the walker must take on cores."""
+WALKED_LIVE, DRAWN_LIVE = 1_000, 500
+"""Steps a second on the live runtime: of the walker, and of Hypothesis."""
 WARM_STEPS = 2_000
 """Steps before the clock starts: the tables of a world are empty at first."""
 Measured = Iterator[dict[str, Any]]
@@ -105,7 +107,40 @@ def core_rows(seconds: float) -> Measured:
     yield from hypothesized("Hypothesis, trainer", PLAYS["trainer"], seconds, None)
 
 
-ROWS: list[Callable[[float], Measured]] = [core_rows]
+def live_rows(seconds: float) -> Measured:
+    """What runs on the live runtime: the real host, client, driver and transfers, over the ports in memory."""
+    yield from walked("walker, live runtime", Asked(target="runtime").open(), seconds, WALKED_LIVE)
+    yield from _drawn("Hypothesis, live runtime", seconds, DRAWN_LIVE)
+
+
+def _drawn(name: str, seconds: float, bound: float) -> Measured:
+    """A row of the Hypothesis machine of the live runtime. Only what it chose itself counts, not how its sessions were brought to an
+    end."""
+    from troth.testing.live.machine import LiveMachine
+    from troth.testing.live.target import quietly
+
+    chosen = settings(max_examples=20, stateful_step_count=50, database=None, deadline=None, phases=(Phase.generate,),
+                      suppress_health_check=list(HealthCheck))  # fmt: skip
+    counted = 0
+
+    class Counted(LiveMachine):
+        """The same, counting."""
+
+        def teardown(self) -> None:
+            nonlocal counted
+            counted += 0 if self.walk is None else self.walk.steps + self.walk.play.more_steps
+            super().teardown()
+
+    before, wall = process_time(), perf_counter()
+    with quietly():
+        for number in count(1):
+            run_state_machine_as_test(with_seed(number)(Counted), settings=chosen)
+            if process_time() - before >= seconds:
+                break
+    yield _row(name, counted, process_time() - before, bound, wall_s=perf_counter() - wall)
+
+
+ROWS: list[Callable[[float], Measured]] = [core_rows, live_rows]
 """Functions of the seconds a row may take. Rows of other targets are added here."""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 
 from attrs import define
@@ -70,8 +72,9 @@ def _session(number: int, until: Callable[[], bool], coverage: Coverage, recordi
     counted(walk, coverage)
     failure = None
     try:
-        if not walk.run(until):
-            return None
+        with quietly():
+            if not walk.run(until):
+                return None
     except Wrong as wrong:
         failure = Failure(property=wrong.property, token=f"runtime-{number}", told=told(walk, wrong))
         walk.stage.drop()
@@ -80,6 +83,18 @@ def _session(number: int, until: Callable[[], bool], coverage: Coverage, recordi
     return SessionResult(
         seed=number, steps=walk.steps + walk.play.more_steps, failure=failure, trace=walk.trace if recording is not None else ()
     )
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """What the runtime logs of faults that are made on purpose is kept from the terminal."""
+    runtime = logging.getLogger("troth.runtime")
+    before = runtime.level
+    runtime.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        runtime.setLevel(before)
 
 
 def told(walk: Walk, wrong: Wrong) -> str:
