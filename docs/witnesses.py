@@ -67,7 +67,7 @@ def measured(id_: str) -> dict[str, Any]:
     found = searched(id_)
     if found.verdict is not Verdict.VIOLATED or found.trace is None:
         raise SystemExit(f"{id_}: {WITNESSES[id_].mutant} in {WITNESSES[id_].world}: {found.verdict.value} {found.reason}")
-    return {"depth": len(found.trace.steps), "seconds": round(process_time() - started, 1)}
+    return {"depth": len(found.trace.steps), "seconds": round(process_time() - started)}
 
 
 def _what(name: str) -> str:

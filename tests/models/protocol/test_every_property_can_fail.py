@@ -35,7 +35,7 @@ spec.loader.exec_module(pages)
 
 CHECKED = [id_ for id_, found in PROPERTIES.items() if By.WORLDS in found.by]
 DEPTHS = pages.depths()
-QUICK_S = 6.0
+QUICK_S = 6
 
 
 def quick(id_: str) -> bool:
