@@ -276,13 +276,14 @@ def told(memory: Any, seen: Seen) -> Any:
     # A new session lets the callers of the old one return: what they are told is about that one.
     epoch = seen.before.session.data.epoch
     fresh = {(epoch, effect.value) for effect in seen.resolved("send") if effect.outcome in TOLD_TAKEN}
-    return tuple(sorted({*memory, *fresh}))
+    return tuple(sorted({*memory, *fresh})) if fresh else memory
 
 
 def refused(memory: Any, seen: Seen) -> Any:
     """P96: of which results send() said that the host will not take them, as (epoch, sequence)."""
     epoch = seen.before.session.data.epoch
-    return tuple(sorted({*memory, *((epoch, e.value) for e in seen.resolved("send") if e.outcome is m.Outcome.REJECTED)}))
+    fresh = {(epoch, effect.value) for effect in seen.resolved("send") if effect.outcome is m.Outcome.REJECTED}
+    return tuple(sorted({*memory, *fresh})) if fresh else memory
 
 
 def consistent(memory: Any, seen: Seen) -> Any:
