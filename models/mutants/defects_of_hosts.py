@@ -8,9 +8,9 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from troth.models.mutants.patches import Patch, added, altered, without
+from troth.models.mutants.patches import Patch, added, altered, unbounded, without
 from troth.spec import Ignore, Machine, Row, always, atom
-from troth.spec.emits import send, signal
+from troth.spec.emits import send, set_timer, signal
 from troth.spec.machine import SAME, keep
 from troth.spec.messages import Abort, Heartbeat, RejectReason, TaskOutcome, TaskReady
 from troth.statemachines.host import acceptance, delivery, session
@@ -19,7 +19,7 @@ from troth.statemachines.host.delivery import UNANSWERED, DeliveryState
 from troth.statemachines.host.session import BOUND
 from troth.statemachines.host.states import HostSessionState
 from troth.statemachines.shared.words import CONTROL, is_, own, session_epoch, then
-from troth.statemachines.supervisor import teardown
+from troth.statemachines.supervisor import gate, teardown
 from troth.statemachines.supervisor.launches import LaunchState
 from troth.statemachines.supervisor.teardown import TeardownData, TeardownState
 
@@ -142,13 +142,12 @@ ABORT = send(CONTROL, Abort, epoch=session_epoch)
 
 
 def d12(machine: Machine) -> Machine:
-    """One task is cancelled by ABORT, which has no task in it: the trainer ends, with every other result that it serves.
+    """A task is cancelled by ABORT, which has no task in it and is said once: the trainer ends, and the host keeps it for later tasks.
 
     P24: a cancel touches its own task only.
     """
-    for id_ in ("D22", "D24", "D25"):
-        machine = altered(machine, id_, lambda row: evolve(row, emit=_exchanged(row, delivery.CANCEL, ABORT)))
-    return machine
+    aborted = then(delivery.forsake, delivery.let_go, delivery.quiet, delivery.SAY[TaskOutcome.CANCELLED], ABORT)
+    return altered(machine, "D25", lambda row: evolve(row, target=D.IDLE, emit=aborted))
 
 
 def d13(machine: Machine) -> Machine:
@@ -159,23 +158,45 @@ def d13(machine: Machine) -> Machine:
     return ignoring(without(machine, "A19"), "settled", (acceptance.AcceptanceState.ABSENT, *acceptance.OVER), "there is no such source")
 
 
-def d17(machine: Machine) -> Machine:
-    """The end of a run has no budget: it lasts as long as its slowest trainer, and those that are left are not forced.
+@frozen
+class InTurn(TeardownData):
+    """How many launches were forced so far."""
 
-    P52: finalize() returns, whatever the trainers do.
+    forced: int = 0
+
+
+def one_more(data: Any, event: Any) -> Any:  # noqa: ARG001
+    """The next one's turn has come."""
+    return evolve(data, forced=data.forced + 1)
+
+
+more_left = atom("more_left", reads=["launches"], of=lambda view, event: view.own.data.forced < len(view.launches))
+next_one = signal("launches", "abort", key=lambda f: sorted(f.view.launches)[f.view.own.data.forced])
+
+
+def d17(machine: Machine) -> Machine:
+    """A trainer whose result is still being fetched is kept, however many there are; and in the end they are forced one after the other.
+
+    P19: a backend never has more launches than its limit. And P52: its end is bounded whatever their number; each has a budget here.
     """
-    for id_ in ("W1", "W2"):
-        machine = altered(machine, id_, lambda row: evolve(row, emit=[teardown.shut, teardown.close_all]))
-    return machine
+    if machine.name == "launches":
+        return unbounded(machine)
+    if machine.name == "gate":
+        return altered(without(machine, "G12"), "G11", lambda row: evolve(row, guard=~gate.persistent))
+    machine = evolve(machine, data=InTurn, validate=False)
+    turn = [next_one, set_timer("teardown", "force_budget_s")]
+    machine = altered(machine, "W11", lambda row: evolve(row, update=one_more, emit=turn))
+    return added(machine, Row("D17", W.FORCING, "silence", more_left, SAME, one_more, turn, "and the next one"))
 
 
 def d20(machine: Machine) -> Machine:
-    """Reachability is judged by the link: a trainer that drains behind a link that broke is given up, whatever its lease says.
+    """Whether a trainer is alive is asked of a table that it never stands in: the host that drains it finds nobody, and gives it up.
 
-    P98: losing the link is not losing the session.
+    So long before its lease is over, and although it answers. Only one that somebody else started: over the reference's network no such
+    trainer is connected directly. P98: only the lease, an order or the process's end ends a session.
     """
     lost = then(session.lose_all, session.stop_process, session.wind_up)
-    gone = Row("D20", S.DRAINING, "link_lost", always, S.CLOSING, session.verdict_lost, lost, "not connected")
+    gone = Row("D20", S.DRAINING, "retry", ~session.launched, S.CLOSING, session.verdict_lost, lost, "it is not in the table")
     return added(machine, gone)
 
 
@@ -212,7 +233,15 @@ HOSTS = (
     Patch("D11", "a delivery that was given up is not cancelled", "host", ("delivery",), d11, "P97", "external/patient"),
     Patch("D12", "a task is cancelled by ABORT", "host", ("delivery",), d12, "P24", "external/patient"),
     Patch("D13", "a settlement is answered once", "host", ("acceptance",), d13, "P50", "external/answers"),
-    Patch("D17", "the end of a run has no budget", "supervisor", ("teardown",), d17, "P52", "supervisor"),
-    Patch("D20", "a link that broke is a trainer that is lost", "host", ("session",), d20, "P98", "attach"),
+    Patch(
+        "D17",
+        "trainers are kept without a limit, and ended one by one",
+        "supervisor",
+        ("gate", "launches", "teardown"),
+        d17,
+        "P19",
+        "supervisor/tasks",
+    ),
+    Patch("D20", "a trainer that is not connected directly is taken for lost", "host", ("session",), d20, "P98", "attach"),
     Patch("D23", "a wait for an answer asks no lease", "host", ("session", "delivery"), d23, "P40", "external/patient"),
 )

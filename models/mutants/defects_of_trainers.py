@@ -133,9 +133,9 @@ def d16(machine: Machine) -> Machine:
 
 
 def d18(machine: Machine) -> Machine:
-    """A receiver says once that it holds the payload. If that is lost, its source fails a transfer that has succeeded.
+    """A receiver says once that it holds the payload. If that is lost, its source gives it up, and fails a transfer that has succeeded.
 
-    P81: a receiver that holds all says so until it is heard.
+    P90: a transfer fails by what becomes of itself, not of a message.
     """
     once = [HOLD, ARRIVED]
     machine = altered(machine, "R4", lambda row: evolve(row, target=DownloadState.DONE, update=keep, emit=[quiet, *once]))
@@ -169,6 +169,6 @@ TRAINERS = (
     Patch("D14", "a draining trainer has no lease", "trainer", ("session",), d14, "P40", "external/patient"),
     Patch("D15", "ABORT does not end the notice of a settled source", "trainer", ("publication",), d15, "P12", "external/patient"),
     Patch("D16", "nothing is forgotten behind a task that was cancelled", "trainer", ("ledger",), d16, "P60", "ledger/eviction"),
-    Patch("D18", "a lost confirmation fails a delivered result", "receiver", ("download",), d18, "P81", "transfer/download"),
+    Patch("D18", "a lost confirmation fails a delivered result", "receiver", ("download",), d18, "P90", "answers/bytes"),
     Patch("D22", "an ending trainer accepts a session", "trainer", ("session",), d22, "P25", "attach/host_again"),
 )

@@ -63,7 +63,7 @@ class Way:
     leases: bool = False
     """The trainer's lease may expire."""
     waits: bool = False
-    """A source gives up only receivers that are done, and bytes that can be had arrive."""
+    """A source gives up only receivers that are done and whose word is not on its way, and bytes that can be had arrive."""
     dies: bool = False
     """The trainer's process may die."""
     orders: tuple[str, ...] = ()
@@ -80,6 +80,8 @@ class Transfer:
     receivers: tuple[Reading, ...]
     ends: list[ActionHandle] = field(factory=list)
     links: list[LinkHandle] = field(factory=list)
+    said: list[LinkHandle] = field(factory=list)
+    """From each receiver to the source."""
     fair: list[ActionHandle] = field(factory=list)
     watches: dict[str, frozenset[str]] = field(factory=dict)
 
@@ -155,7 +157,8 @@ def _data(made: Transfer) -> None:
     losses = world.budget("losses", way.losses) if way.losses else False
     for number, one in enumerate(made.receivers):
         options: dict[str, Any] = {"lossy": losses, "capacity": 1, "full": "blocks"}
-        made.links.append(world.link(one.handle, trainer, "data", **options))
+        made.said.append(world.link(one.handle, trainer, "data", **options))
+        made.links.append(made.said[-1])
         made.links.append(world.link(party, one.handle, f"to {number}", arrives_as="data", **options))
 
 
@@ -269,7 +272,9 @@ def transfer(name: str, doc: str, way: Way) -> Transfer:
     world.ignores(made.trainer.handle, c.Resolve, c.CloseLink)
     world.ignores(made.host.handle, c.Spawn, c.SignalProcess, c.CloseLink)
     for number, one in enumerate(made.receivers if way.waits else ()):
-        world.fires(made.trainer.handle, "source", key=(1, number), when=one.at("download", D.DONE, D.LOST, D.DROPPED))
+        said_so = made.said[number].carries(lambda said: isinstance(said, m.PayloadHeld), "PAYLOAD_HELD is on its way")
+        over = one.at("download", D.DONE, D.LOST, D.DROPPED) & ~said_so
+        world.fires(made.trainer.handle, "source", key=(1, number), when=over)
     if way.dies:
         world.crash(made.trainer.handle, 1, restarts=False, keeps=keeps)
     return made
@@ -306,11 +311,13 @@ LIVE = ("P50", "P54", "P59", "P61", "P63")
 def claims(made: Transfer, *also: str) -> World:
     """What is claimed of every one of them."""
     world, trainer, host = made.world, made.trainer, made.host
+    held = {n: one.at("download", D.HELD, D.DONE) for n, one in enumerate(made.receivers)}
     for id_ in SAFE:
         watched = [~one.handle.see(broken(id_)) for one in (trainer, host, *made.receivers) if id_ in made.watches[one.handle.name]]
+        if id_ == "P90" and made.way.waits:
+            watched += [~(trainer.at("source", SourceState.FAILED, key=(1, n)) & held[n]) for n in held]
         if watched:
             world.always(id_, said(id_), every(*watched) if len(watched) > 1 else watched[0])
-    held = {n: one.at("download", D.HELD, D.DONE) for n, one in enumerate(made.receivers)}
     settled = host.at("acceptance", AcceptanceState.SETTLED, key=1)
     world.always("P37", said("P37"), settled >> every(*held.values()))
     world.always("P62", said("P62"), every(*(trainer.at("source", SourceState.HELD, key=(1, n)) >> held[n] for n in held)))

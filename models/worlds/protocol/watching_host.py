@@ -144,6 +144,13 @@ def given_up_quietly(seen: Seen) -> bool:
     return (given_up and not cancelled) or any(offer.floor != offer.seq for offer in seen.sent(m.TaskReady))
 
 
+def ended_by_the_way(seen: Seen) -> bool:
+    """P98: the link was lost, or something was to be said again, and a session ended for it."""
+    again = isinstance(seen.event, c.TimerFired) and seen.event.timer == "again"
+    ended = seen.before.session.state in LIVE and seen.after.session.state not in LIVE
+    return lost_with_the_link(seen) or (again and ended)
+
+
 # -- memories ----------------------------------------------------------------------------------------------------------
 
 
@@ -254,7 +261,7 @@ def host_watches(epochs: int, tasks: int) -> tuple[Watch, ...]:
         "P11": verdict_rewritten, "P14": expired_wrongly, "P18": steered_by_others, "P24": touched_another, "P26": failed_by_a_stranger,
         "P27": given_out_wrongly, "P28": accepted_late, "P32": replaced, "P34": denied, "P36": moved_back, "P38": lost_wrongly,
         "P53": left_waiting, "P57": twice_is_more, "P58": stirred, "P69": left_running, "P75": beat_unanswered,
-        "P97": given_up_quietly, "P98": lost_with_the_link,
+        "P97": given_up_quietly, "P98": ended_by_the_way,
     }  # fmt: skip
     return (
         *(never(id_, wrong) for id_, wrong in steps.items()),

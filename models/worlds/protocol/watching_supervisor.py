@@ -170,7 +170,7 @@ def gate_agrees(raw: Any, hosts: Hosts, callers: Callers) -> bool:
     now = snapshot(SUPERVISOR, raw)
     assert now is not None
     launch = now.data("gate", "launch")
-    session = hosts.each[launch - 1] if launch else Session()
+    session = hosts.each[launch - 1] if 0 < launch <= len(hosts.each) else Session()
     if now.at("gate", G.STARTING):
         return session.at == "starting" and not session.told
     if now.at("gate", G.LAUNCHING):

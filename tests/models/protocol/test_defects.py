@@ -22,7 +22,7 @@ SHOWN_BY_TABLES = [*range(1, 19), 20, 22, 23]
 
 STEPS = {
     "D1": 7, "D2": 16, "D3": 20, "D4": 7, "D5": 9, "D6": 19, "D7": 15, "D8": 23, "D9": 13, "D10": 16, "D11": 9, "D12": 12, "D13": 20,
-    "D14": 17, "D15": 19, "D16": 5, "D17": 2, "D18": 2, "D20": 6, "D22": 12, "D23": 11,
+    "D14": 17, "D15": 19, "D16": 5, "D17": 6, "D18": 19, "D20": 6, "D22": 12, "D23": 11,
 }  # fmt: skip
 """How many steps the shortest run to it has, in the world that the patch names."""
 
@@ -32,7 +32,7 @@ FIRST = {
     "D5": ("session/host_strict", "P75"), "D6": ("ledger/relay", "P09"), "D7": ("answers/orphan", "P96"), "D8": ("answers", "P10"),
     "D9": ("ledger", "P05"), "D10": ("ledger/callers", "P84"), "D11": ("ledger/relay", "P97"), "D12": ("ledger/relay", "P97"),
     "D13": ("ledger/relay", "P81"), "D14": ("session/one_shot", "P40"), "D15": ("session/one_shot", "P12"), "D16": ("ledger", "P60"),
-    "D17": ("supervisor", "P82"), "D18": ("transfer/download", "P81"), "D20": ("session/host_strict", "P98"),
+    "D17": ("answers/backend", "P19"), "D18": ("transfer/download", "P81"), "D20": ("session/host_attached", "P98"),
     "D22": ("session/attached", "P25"), "D23": ("ledger/relay", "P82"),
 }  # fmt: skip
 """In which world a search finds each, and by which promise."""
