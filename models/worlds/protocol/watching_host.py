@@ -164,8 +164,8 @@ def one_out(memory: Any, seen: Seen) -> Any:
 
 def canonical(memory: Any, seen: Seen) -> Any:
     """P08: which attempt was said to be the canonical one, as (epoch, sequence, attempt)."""
-    if memory == BROKEN:
-        return BROKEN
+    if memory == BROKEN or not seen.sent(m.ResultAccepted):
+        return memory
     known = {(epoch, seq): attempt for epoch, seq, attempt in memory}
     for said in seen.sent(m.ResultAccepted):
         if known.setdefault((said.epoch, said.seq), said.attempt) != said.attempt:
@@ -175,8 +175,8 @@ def canonical(memory: Any, seen: Seen) -> Any:
 
 def decided(memory: Any, seen: Seen) -> Any:
     """P09: which results were said to be rejected, or accepted, as (epoch, sequence, accepted)."""
-    if memory == BROKEN:
-        return BROKEN
+    if memory == BROKEN or not seen.sent(m.ResultAccepted, m.ResultRejected):
+        return memory
     known = {(epoch, seq): taken for epoch, seq, taken in memory}
     said = [(one, True) for one in seen.sent(m.ResultAccepted)]
     final = (m.RejectReason.CANCELLED, m.RejectReason.EXHAUSTED)
@@ -189,7 +189,8 @@ def decided(memory: Any, seen: Seen) -> Any:
 
 def accepted(memory: Any, seen: Seen) -> Any:
     """P10: which results were accepted, as (epoch, sequence)."""
-    return tuple(sorted({*memory, *((said.epoch, said.seq) for said in seen.sent(m.ResultAccepted))}))
+    fresh = {(said.epoch, said.seq) for said in seen.sent(m.ResultAccepted)}
+    return tuple(sorted({*memory, *fresh})) if fresh else memory
 
 
 def signalled(memory: Any, seen: Seen) -> Any:
