@@ -22,8 +22,8 @@ from troth.statemachines import HOST, RECEIVER, SUPERVISOR, TRAINER
 from troth.testing.cores import Play
 from troth.testing.single import alone
 
-TASKS = 12
-EPOCHS = 4
+TASKS = 6
+EPOCHS = 3
 REAL = Limits()
 
 HONEST: Mapping[str, Mapping[str, str]] = {

@@ -29,7 +29,7 @@ STEPS_LIMIT = 400
 """Steps of one session, unless it is told otherwise; it is over earlier where nothing can happen any more."""
 STRANGE_EVERY = 12
 """One step in so many is an event that no row expects."""
-BLIND_TRIES = 8
+BLIND_TRIES = 32
 """Rules that are tried blindly, before those are looked for that can be taken."""
 BASES = (1, 2, 4)
 """How far apart a session's weights lie: not at all, somewhat, or much."""
