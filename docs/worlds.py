@@ -7,6 +7,7 @@ the worlds first (all of them, where none is named) and replaces their counts. A
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -66,6 +67,13 @@ fire, its loss or its crash may be next), and that it *tells*: whoever it comes 
 claims that it is reached so, under the name `SHUTDOWN < ABORT`, for example; or that the other comes, but never tells (*late*); and a few
 cannot be. The row is what has happened, the column what comes."""
 
+SECONDS = """\
+Together {states:,} states in {total:.0f} s, on two cores of {machine}. Seconds are by the clock on the wall, of one check of the world from
+its declaration to the last verdict, in a process that has checked the worlds above it, with up to two processes searching."""
+
+QUIET = 0.5
+"""The load of a machine up to which nothing else can be said to run on it."""
+
 RACES_HEAD = """\
 ## Races
 
@@ -119,7 +127,7 @@ def _worlds(worlds: Sequence[Found], known: Mapping[str, Any]) -> str:
         )  # fmt: skip
     head = ("world", "what happens in it", "bounds", "states", "edges", "depth", "claims", "largest component", "s")
     states = sum(known["worlds"][found.name]["states"] for found in worlds)
-    return f"{_table(head, rows)}\n\nTogether {states:,} states in {total:.0f} s, on two cores of {known['machine']}."
+    return f"{_table(head, rows)}\n\n{SECONDS.format(states=states, total=total, machine=known['machine'])}"
 
 
 def _long(known: Mapping[str, Any]) -> str:
@@ -201,11 +209,15 @@ def main(arguments: Sequence[str]) -> None:
     """Write the page; measure first, where that is asked for."""
     known = counts() if COUNTS.exists() else {"machine": "an x86-64 server", "worlds": {}}
     if arguments and arguments[0] == "measure":
+        busy = os.getloadavg()[0]  # before anything runs here
+        if busy > QUIET:
+            print(f"this machine is busy (load {busy:.1f}), so the seconds will say more of that than of the worlds", file=sys.stderr)
         for name in arguments[1:] or STANDARD:
-            known["worlds"][name] = measured(name)
-            print(f"{name}: {known['worlds'][name]}", flush=True)
-        known["worlds"] = {name: known["worlds"][name] for name in STANDARD if name in known["worlds"]}
-        COUNTS.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+            found = measured(name)
+            print(f"{name}: {found}", flush=True)
+            known = counts() if COUNTS.exists() else known  # as it is now: another run may have added to it
+            known["worlds"] = {one: {**known["worlds"], name: found}[one] for one in STANDARD if one == name or one in known["worlds"]}
+            COUNTS.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(known), encoding="utf-8")
 
 
