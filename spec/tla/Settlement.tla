@@ -33,7 +33,9 @@
 (*                                                                         *)
 (* The state machines of Troth are checked to implement this module: the   *)
 (* exported world of a trainer and a host instantiates it, with a mapping  *)
-(* from their states to the variables below.                               *)
+(* from their states to the variables below.  What is checked so is Safety *)
+(* alone: an exported world has no fairness, so nothing in it must happen. *)
+(* That it does is checked of the worlds themselves, under their own.      *)
 (***************************************************************************)
 EXTENDS Naturals
 
