@@ -48,6 +48,8 @@ from troth.statemachines.trainer.states import TrainerSessionState
 log = logging.getLogger("troth.runtime.trainer")
 
 PARTY = "trainer"
+UNHEARD = (TrainerSessionState.NEW, TrainerSessionState.PASSIVE, TrainerSessionState.ABORTED, TrainerSessionState.CLOSED)
+"""Where nobody waits for a session."""
 REDIAL_FIRST_S = 0.05
 REDIAL_LONGEST_S = 1.0
 """The pause before a link is dialled again starts short and doubles up to this."""
@@ -353,6 +355,8 @@ class TrainerSession:
         """The terms are the host's, whatever this side's own settings are."""
         if beside.secure != self.bootstrap.secure:
             raise FrameError("HelloAccepted: the host and the bootstrap file do not agree on whether this job is secure")
+        if self._core.state("session") in UNHEARD:  # init() has failed meanwhile, so there is no session to dial a data link for
+            return
         self.terms, self.credentials = beside.terms, beside.credentials
         self._driver.set_limits(PARTY, evolve(self.bootstrap.limits, **asdict(beside.terms)))
         self._bound.set()
