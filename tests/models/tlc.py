@@ -66,8 +66,8 @@ class TlcRun:
         return "No error has been found" in self.output
 
 
-def tlc(folder: Path, module: str, *, config: str | None = None, workers: int = 1) -> TlcRun:
-    """Run TLC on ``module`` in ``folder``; with one worker a counterexample is a shortest one."""
+def tlc(folder: Path, module: str, *, config: str | None = None, workers: int = 1, most_s: float = TIMEOUT_S) -> TlcRun:
+    """Run TLC on ``module`` in ``folder``; with one worker a counterexample is a shortest one. ``most_s``: so that it cannot hang."""
     found = jar()
     if found is None:
         raise AssertionError(missing())
@@ -75,7 +75,7 @@ def tlc(folder: Path, module: str, *, config: str | None = None, workers: int = 
     with tempfile.TemporaryDirectory() as scratch:
         java = ["java", "-XX:+UseParallelGC", f"-Djava.io.tmpdir={scratch}", "-cp", str(found), "tlc2.TLC"]
         options = ["-deadlock", "-metadir", f"{scratch}/states", "-workers", str(workers), "-config", config or f"{module}.cfg"]
-        done = subprocess.run([*java, *options, module], cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        done = subprocess.run([*java, *options, module], cwd=folder, capture_output=True, text=True, timeout=most_s, check=False)
     said = done.stdout
     violated = re.findall(r"Invariant (\S+) is violated", said)
     violated += ["action property"] * len(re.findall(r"Action property .* is violated", said))
