@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import trio
 
 from tests.runtime.sessions.stage import run, staged
@@ -25,10 +27,8 @@ def test_a_process_that_starts_after_it_was_given_up_is_ended() -> None:
             stage.processes.spawn_delay_s = SLOW_S
             limits = Limits(launch_timeout_s=5.0)
             async with stage.backend(persistent=False, limits=limits) as trainer:
-                try:
+                with suppress(TaskUndelivered):
                     await trainer.execute("train", {})
-                except TaskUndelivered:
-                    pass
                 await trio.sleep(SLOW_S + 1)
                 assert not stage.processes.snapshot(), "it lives on, and nobody knows of it"
 

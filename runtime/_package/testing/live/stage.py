@@ -20,6 +20,7 @@ import trio
 from attrs import define, field, frozen
 
 from troth.runtime.backend import ExternalProcess
+from troth.runtime.errors import alone
 from troth.runtime.processes.bootstrap import BOOTSTRAP_VARIABLE, parse
 from troth.runtime.randomness import RANDOM_SOURCE
 from troth.runtime.sim.faults import DOWN, UP, Direction, Faults, Hold, Seen
@@ -166,6 +167,8 @@ class Stage:
                 await seat.ends.wait()
                 code = seat.code
                 nursery.cancel_scope.cancel()
+        except Exception as error:
+            self._crashed.append(error)
         finally:
             seat.gone, seat.gone_s, seat.nursery, seat.code = True, trio.current_time(), None, code
             for fd in owner:
@@ -292,8 +295,6 @@ class Stage:
     def settle(self, *, look: bool = False) -> None:
         """Let everything happen that can, and judge it. Raises ``Wrong``."""
         self.stepper.settle(look=look)
-        if self.stepper.over:
-            self.stepper.finish()
         self.judged()
 
     def pass_time(self) -> bool:
@@ -304,6 +305,10 @@ class Stage:
 
     def judged(self) -> None:
         """Look. Raises ``Wrong``."""
+        if self._crashed:
+            raise Wrong("fault", f"what goes on behind a trainer's calls has died of {alone(self._crashed[0])!r}")
+        if self.stepper.over:
+            self.stepper.finish()
         found = self.network.connections
         while self._known < len(found):
             self.judge.lines.append(Line(found[self._known]))
