@@ -64,9 +64,11 @@ def _round(orphans: list[Orphan]) -> set[str]:
             left.add(orphan.launch_id)
     wanted = {orphan.launch_id for orphan in orphans}
     stopped: dict[tuple[int, int], Seen] = {}
+    hosts: set[int] = set()
     for _ in range(STOP_ROUNDS):
         seen = table.scan()
-        found = proved(seen, hosts_in(seen), wanted)
+        hosts = hosts_in(seen)
+        found = proved(seen, hosts, wanted)
         new = [process for process in found if process.identity not in stopped]
         for process in new:
             table.send(process, signal.SIGSTOP)
@@ -76,7 +78,7 @@ def _round(orphans: list[Orphan]) -> set[str]:
             break
     for process in stopped.values():
         table.send(process, signal.SIGKILL)
-    return left | _chase(hosts_in(seen), wanted)
+    return left | _chase(hosts, wanted)
 
 
 def _chase(hosts: set[int], wanted: set[str]) -> set[str]:
