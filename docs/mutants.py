@@ -94,7 +94,7 @@ def taken(said: Mapping[str, Any]) -> dict[str, Any]:
     killed: dict[str, dict[str, Any]] = {}
     for name, kill in sorted(said["kills"].items()):
         killed.setdefault(kill["world"], {}).setdefault(kill["property"], [kill["role"], {}])[1][name] = kill["depth"]
-    run = {key: round(said[key]) for key in ("seconds", "cpu_s")}
+    run = {key: round(said.get(key, 1)) for key in ("seconds", "cpu_s", "parts")}
     return {
         "run": run,
         "killed": {world: dict(sorted(killed[world].items())) for world in sorted(killed)},
@@ -131,8 +131,9 @@ def _run(known: Mapping[str, Any], of: Mapping[str, Fate]) -> str:
     run = known["run"]
     killed = Counter(fate.property for fate in of.values() if fate.role is Role.PROMISE)
     most = ", ".join(f"{id_} {count}" for id_, count in killed.most_common(12))
+    parts = f" in {run['parts']} parts, between which promises were added" if run["parts"] > 1 else ""
     return (
-        f"The whole run took {run['cpu_s']:,} s of processor time; {run['seconds']:,} s went by, on two cores that had other work too. "
+        f"The whole run took {run['cpu_s']:,} s of processor time; {run['seconds']:,} s went by{parts}, on two cores that had other work too. "
         f"The promises that killed most: {most}."
     )
 

@@ -34,7 +34,7 @@ def one_shot(_bounds: Bounds) -> World:
 @blueprint("session/host")
 def host(_bounds: Bounds) -> World:
     """A host and the trainer that it launched: HELLO of whomever, orders at any moment, a task out, and a trainer that falls silent."""
-    return host_session_alone.alone("session/host", host.doc, Hosting())
+    return host_session_alone.alone("session/host", host.doc, Hosting(room=2))
 
 
 @blueprint("session/host_attached")

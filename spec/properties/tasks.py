@@ -30,7 +30,7 @@ TASKS = (
     ),
     Property(
         id="P06", parties=(TRAINER, HOST), source="41, 42, D16", by=_BOTH,
-        statement="what is remembered never exceeds its limit",
+        statement="what is remembered, and how often a task is offered, never exceeds its limit",
         why="a run of a million rounds must not end for lack of memory",
     ),
     Property(

@@ -13,7 +13,7 @@ from attrs import frozen
 from troth.models.expressions import Expr, every
 from troth.models.world import World
 from troth.models.worlds.protocol import agreement_host, answering_host, persisting, single
-from troth.models.worlds.protocol.inside import seen
+from troth.models.worlds.protocol.inside import Snapshot, seen
 from troth.models.worlds.protocol.reading import Reading
 from troth.models.worlds.protocol.trainer_alone import any_wrong
 from troth.models.worlds.protocol.watched import Seen, Watch, Watched, never
@@ -168,7 +168,12 @@ def _claims(world: World, host: Reading, has: Desk, watches: list[Watch]) -> Non
         world.always(id_, PROPERTIES[id_].statement, expr)
 
     single.claim(world, host, [watch.id for watch in watches], single.of_host(host))
-    promised("P06", host.handle.remembered <= has.room)
+
+    def tried(now: Snapshot) -> bool:
+        """No more often than may be."""
+        return bool(now.data("delivery", "attempt") <= has.offers)
+
+    promised("P06", (host.handle.remembered <= has.room) & seen(host.handle, HOST, tried))
     promised("P82", seen(host.handle, HOST, agreement_host.host_waits))
     promised("P85", every(*(seen(host.handle, HOST, one) for one in agreement_host.HOST_BELIEVES)))
     promised("P99", every(*(seen(host.handle, HOST, one) for one in agreement_host.HOST_AGREES)))

@@ -69,12 +69,14 @@ class Hosting:
     task: bool = True
     inline: bool = True
     """Whether the task's payload rides along."""
+    room: int = 1
+    """Tasks that are remembered: with two, an accepted result may wait for its source while another task is out."""
 
 
 def alone(name: str, doc: str, has: Hosting) -> World:
     """A world of this kind."""
     world = World(name, doc)
-    limits = Limits(acceptance_limit=1, task_attempts=1, result_attempts=1)
+    limits = Limits(acceptance_limit=has.room, task_attempts=1, result_attempts=1)
     config = HostConfig(limits=limits, launched=has.launched, fail_unresponsive=not has.patient)
     watches = [watch for watch in host_watches(3, 1) if watch.id in WATCHED]
     watches += [never(id_, any_wrong(wrong)) for id_, wrong in STEPS.items()]
@@ -102,7 +104,7 @@ def _orders(world: World, host: Reading, has: Hosting) -> None:
     may(m.CloseSession(launch=1))
     may(m.AbortSession(launch=1))
     if has.task:
-        may(m.ExecuteTask(launch=1, receivers=1, inline=has.inline), ~host.at("delivery", *ACTIVE) & ~host.at("session", *UNREADY), 2)
+        may(m.ExecuteTask(launch=1, receivers=has.room, inline=has.inline), ~host.at("delivery", *ACTIVE) & ~host.at("session", *UNREADY), 2)
         may(m.StopTask(launch=1), host.at("delivery", *ACTIVE))
 
 
@@ -130,6 +132,11 @@ def _trainer(world: World, host: Reading, link: PartyHandle, has: Hosting) -> No
             may(type(message).__name__, c.Received("control", message))
         result = m.ResultReady(epoch=1, seq=1, attempt=1, content=0, inline=has.inline)
         may("ResultReady", c.Received("control", result), host.at("acceptance", A.AWAITING, key=1))
+        if has.room > 1:
+            elsewhere = m.ResultReady(epoch=1, seq=1, attempt=1, content=0, inline=False)
+            may("ResultReady elsewhere", c.Received("control", elsewhere), host.at("acceptance", A.AWAITING, key=1))
+            arrived = m.PayloadArrived(epoch=1, seq=1, receiver=0)
+            may("PayloadArrived", c.Received("receivers", arrived), host.at("delivery", D.FETCHING))
     if not has.inline:
         live = host.at("source", SourceState.OFFERED, SourceState.MOVING, key=(1, 0))
         may("bytes move", c.TransferProgressed("task", (1, 0)), live)

@@ -1,59 +1,104 @@
-"""A hundred mutants drawn by a seed: most die in small worlds already, and all of them in the standard ones, or change nothing.
+"""Mutants of the protocol: a hundred that a seed draws in every run, all of them at night, and what the docs say of them.
 
-The whole campaign, ``troth check --mutants``, is for the night. This is what every run of the tests can afford.
+The whole campaign says which world killed each mutant (``docs/mutants.json``). So a drawn one is judged where it died: it must die there
+again, and by the same sort of property. One that was found equivalent must be it in every world that this run explores anyway.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import random
-from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from troth import cli
 from troth.cli.finding import find
-from troth.models import Limits, check
-from troth.models.mutants import Fate, Judged, Prepared, campaign, mutants, prepared
-from troth.models.mutants.derived import declared
+from troth.models import Limits, Verdict, check
+from troth.models.mutants import Fate, Mutant, Prepared, judged, mutated, prepared
 from troth.models.worlds import STANDARD
-from troth.models.worlds.sizes import smallest_first
-from troth.statemachines import PARTIES
+from troth.models.worlds.sizes import about
+from troth.spec.properties import Role
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+spec = importlib.util.spec_from_file_location("troth_docs_mutants", DOCS / "mutants.py")
+assert spec is not None
+assert spec.loader is not None
+pages: Any = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(pages)
 
 SEED = int(os.environ.get("TROTH_SEED", "20260829"))
 """Another seed draws others: ``TROTH_SEED=7 pytest tests/models/protocol/test_drawn_mutants.py``."""
 DRAWN = 100
-QUICK = (
-    "supervisor", "supervisor/tasks", "process", "transfer/download", "transfer/sole", "external/patient", "external/returns",
-)  # fmt: skip
-"""Small worlds that together hold every machine."""
+SMALL = 5_000
+"""Worlds of up to so many states are explored whole; in a larger one only as far as the mutant's end."""
+
+ONE = Limits(workers=1)
 
 
-def explored(names: Sequence[str]) -> list[Prepared]:
-    """These worlds, each searched once."""
-    worlds = [find(name).build({}) for name in names]
-    return [prepared(world, check(world, limits=Limits(workers=1))) for world in worlds if declared(world)]
+def explored(name: str) -> Prepared:
+    """A world, searched once."""
+    world = find(name).build({})
+    return prepared(world, check(world, limits=ONE))
 
 
-def judged(names: Sequence[str]) -> list[Judged]:
-    """The same hundred mutants, judged in these worlds."""
-    every = [mutant for party in PARTIES.values() for mutant in mutants(party)]
-    return campaign(random.Random(SEED).sample(every, DRAWN), explored(names), Limits(workers=2))
+def dies(mutant: Mutant, of: Any, worlds: dict[str, Prepared]) -> bool:
+    """Whether a property of the role that killed it kills the mutant again, in the world that did."""
+    if of.world in worlds:
+        found = judged(mutant, [worlds[of.world]], ONE)
+        return found.fate is Fate.KILLED and found.role in (of.role, Role.PROMISE)
+    world = find(of.world).build({})
+    claims = [claim.id for claim in world.properties if claim.role is of.role]
+    limits = Limits(workers=1, stop_at_violation=True)
+    return check(mutated(world, mutant), properties=claims, limits=limits).verdict is Verdict.VIOLATED
 
 
-def test_most_of_a_hundred_mutants_die_in_small_worlds() -> None:
-    """Or are shown to change nothing there; what is left is for larger worlds to kill."""
-    found = judged(QUICK)
-    left = [one.name for one in found if one.fate in (Fate.SURVIVED, Fate.UNKNOWN)]
-    killed = [one for one in found if one.fate is Fate.KILLED]
+def test_none_of_a_hundred_mutants_survives() -> None:
+    """Each dies where the campaign says that it does, or changes nothing."""
+    every, known = pages.every(), pages.fates(pages.told())
+    drawn = random.Random(SEED).sample(sorted(name for name in every if ":" in name), DRAWN)
+    names = sorted({known[name].world for name in drawn if known[name].role is not None and about(known[name].world) <= SMALL})
+    worlds = {name: explored(name) for name in names}
+    left = [name for name in drawn if known[name].role is not None and not dies(every[name], known[name], worlds)]
+    fates = {name: judged(every[name], list(worlds.values()), ONE).fate for name in drawn if known[name].role is None}
 
-    assert len(left) <= DRAWN // 5, left
-    assert len(killed) >= DRAWN // 3
-    assert all(one.property and one.world for one in killed)
+    assert left == []
+    assert {name: fate for name, fate in fates.items() if fate is not Fate.EQUIVALENT} == {}
+
+
+def test_the_campaign_is_of_the_mutants_that_there_are() -> None:
+    """Run the campaign again after a change of a table, as the page of mutants says, and ``python docs/mutants.py take FILE``."""
+    known = pages.fates(pages.told())
+
+    assert set(known) == set(pages.every())
+    assert {fate.world for fate in known.values() if fate.role is not None} <= set(STANDARD)
+
+
+def test_most_mutants_are_killed_by_a_promise() -> None:
+    """Nine of ten, of those that are killed; and few change nothing."""
+    roles = [fate.role.value if fate.role else "equivalent" for fate in pages.fates(pages.told()).values()]
+    killed = len(roles) - roles.count("equivalent")
+
+    assert roles.count("promise") >= 0.9 * killed
+    assert roles.count("equivalent") < 0.1 * len(roles)
+
+
+def test_the_page_of_mutants_is_current() -> None:
+    """Run ``python docs/mutants.py``."""
+    assert pages.PAGE.read_text(encoding="utf-8") == pages.page(pages.told())
 
 
 @pytest.mark.slow
-def test_none_of_a_hundred_mutants_survives_the_standard_worlds() -> None:
-    """In all of them."""
-    found = judged(smallest_first(STANDARD))
+def test_no_mutant_survives_the_standard_worlds(capsys: pytest.CaptureFixture[str]) -> None:
+    """The whole campaign: nothing survives, nothing is unknown, and each mutant dies as the page says."""
+    code = cli.run(["check", "--mutants", "--json"])
+    said = json.loads(capsys.readouterr().out)
+    now, known = pages.fates(pages.taken(said)), pages.fates(pages.told())
 
-    assert [one for one in found if one.fate in (Fate.SURVIVED, Fate.UNKNOWN)] == []
+    assert code == 0
+    assert (said["survived"], said["unknown"]) == ([], [])
+    worse = {name: (fate, known[name]) for name, fate in now.items() if fate.role not in (known[name].role, Role.PROMISE)}
+    assert worse == {}
