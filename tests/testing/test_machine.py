@@ -18,7 +18,7 @@ QUICK = settings(
     stateful_step_count=30,
     database=None,
     deadline=None,
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=tuple(HealthCheck.__members__.values()),
     phases=(Phase.generate, Phase.shrink),
 )
 

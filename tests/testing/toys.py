@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from enum import Enum
+from typing import Any
 
 from attrs import frozen
 
@@ -115,8 +116,9 @@ class Greedy(PartyCore):
         """The step that the table says; and, beside it, another state."""
         step = super().handle(event)
         if step.rows == ("gate.open.coin",):
-            ((state, coins, passed), *timers) = self.snapshot()  # type: ignore[misc]
-            self.restore(((state, min(coins + 1, 9), passed), *timers))
+            snapshot: Any = self.snapshot()
+            state, coins, passed = snapshot[0]
+            self.restore(((state, min(coins + 1, 9), passed), *snapshot[1:]))
         return step
 
 
