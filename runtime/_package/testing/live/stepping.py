@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Awaitable, Callable, MutableSequence
+from contextlib import suppress
 from contextvars import Context, copy_context
 from typing import Any, Protocol
 
@@ -95,7 +96,11 @@ class Stepper:
         self._loop = _run.unrolled_run(self._runner, main, (), host_uses_signal_set_wakeup_fd=True)
         self._resume: Callable[[Any], float] = self._loop.send
         next(self._loop)
-        self.settle()
+        try:
+            self.settle()
+        except BaseException:
+            self.drop()
+            raise
 
     @property
     def next_s(self) -> float:
@@ -147,7 +152,14 @@ class Stepper:
         return self.over
 
     def drop(self) -> None:
-        """Stop where it is, in the middle of whatever it does. Nothing is cleaned up: for a run that has failed already."""
+        """Stop it, whatever it does: it is cancelled, and left where it is if it does not heed that. For a run that has failed already."""
+        main = self._runner.main_task
+        nursery = None if main is None or self.over else main.parent_nursery
+        if nursery is not None:
+            nursery.cancel_scope.cancel()
+            with suppress(BaseException):
+                self.settle()
+                self.settle(look=True)
         if not self.over:
             self.over = True
             with warnings.catch_warnings():
