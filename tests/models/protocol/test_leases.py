@@ -50,4 +50,6 @@ def test_every_delay_has_a_timeout_that_bears_it() -> None:
 def test_the_property_says_on_what_it_depends() -> None:
     """The condition is part of the statement, not of the small print."""
     assert "there and back take less than the lease's timeout" in PROPERTIES["P45"].statement
-    assert silence.build(delay=3)  # it finds the dead, and promises the living nothing
+    claimed = {claim.id for claim in silence.build(delay=3).properties}  # it finds the dead, and promises the living nothing
+    assert "P46" in claimed
+    assert "P45" not in claimed

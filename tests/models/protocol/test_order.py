@@ -18,6 +18,7 @@ from troth.models.worlds.protocol.order import EIGHT, IMPOSSIBLE, TOO_LATE, happ
 from troth.models.worlds.protocol.reach import acceptances
 from troth.models.worlds.protocol.session import Session, session
 from troth.models.worlds.races import deal
+from troth.spec import Party
 from troth.spec import messages as m
 from troth.spec.core import Received
 
@@ -90,11 +91,15 @@ def test_a_message_is_said_to_tell_where_the_core_goes_elsewhere_for_it(what: st
 def elsewhere(made: Session, before: Any, after: Any) -> bool:
     """Whether a machine of the trainer, but its lease, is elsewhere."""
     party = made.trainer.party
-    (one, other) = (snapshot(party, state.state) for state in (before, after))
-    assert isinstance(one, Snapshot)
-    assert isinstance(other, Snapshot)
+    one, other = (_of(party, state) for state in (before, after))
     names = [machine.name for machine in party.machines if machine.name != "lease"]
     return any(one.slots[name] != other.slots[name] for name in names)
+
+
+def _of(party: Party, local: Any) -> Snapshot:
+    found = snapshot(party, local.state)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize("side", ["trainer", "host"])
@@ -106,9 +111,7 @@ def test_a_lease_that_expires_always_tells(side: str, explored: tuple[System, Se
     expired = 0
     for (local, item), branches in table.calls.items():
         for branch in branches if system.items[item][1] is PartyOp.FIRE else ():
-            before, after = (snapshot(reading.party, table.states[n].state) for n in (local, branch.target))
-            assert before is not None
-            assert after is not None
+            before, after = (_of(reading.party, table.states[n]) for n in (local, branch.target))
             if before.name("lease") == "SUSPECT" and after.name("lease") == "EXPIRED":
                 expired += 1
                 assert before.name("session") != after.name("session") or before.name("session") == "ABORTED"
