@@ -16,6 +16,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from troth.testing.live.choices import Listed
 from troth.testing.live.choices import Walk as Drawn
 from troth.testing.live.machine import LiveMachine
+from troth.testing.live.reasons import UNREACHABLE
 from troth.testing.live.recording import Recording
 from troth.testing.live.target import Live, quietly
 from troth.testing.live.walking import Walk
@@ -45,7 +46,15 @@ def test_walks_find_nothing() -> None:
     for _, found in zip(range(SESSIONS), walks, strict=False):
         assert found.failure is None, found.failure.told
     assert coverage.fraction("rows") > 0.5
+    fired = set(coverage.fired("rows"))
+    assert not fired & set(UNREACHABLE), "it fired, so it is no row that cannot"
     assert set(coverage.fired("faults")) >= {"lose", "copy", "cut", "tear", "kill"}
+
+
+def test_each_row_that_cannot_fire_is_one_and_has_its_reason() -> None:
+    """The list goes stale silently otherwise."""
+    assert set(UNREACHABLE) <= Live().coverage().known["rows"]
+    assert all(UNREACHABLE.values())
 
 
 def test_what_hypothesis_draws_finds_nothing() -> None:
