@@ -133,7 +133,8 @@ def _run(known: Mapping[str, Any], of: Mapping[str, Fate]) -> str:
     most = ", ".join(f"{id_} {count}" for id_, count in killed.most_common(12))
     parts = f" in {run['parts']} parts, between which promises were added" if run["parts"] > 1 else ""
     return (
-        f"The whole run took {run['cpu_s']:,} s of processor time; {run['seconds']:,} s went by{parts}, on two cores that had other work too. "
+        f"The whole run took {run['cpu_s']:,} s of processor time; {run['seconds']:,} s went by{parts}, on two cores that had other work "
+        "too. "
         f"The promises that killed most: {most}."
     )
 

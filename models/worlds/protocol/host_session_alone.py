@@ -104,7 +104,8 @@ def _orders(world: World, host: Reading, has: Hosting) -> None:
     may(m.CloseSession(launch=1))
     may(m.AbortSession(launch=1))
     if has.task:
-        may(m.ExecuteTask(launch=1, receivers=has.room, inline=has.inline), ~host.at("delivery", *ACTIVE) & ~host.at("session", *UNREADY), 2)
+        free = ~host.at("delivery", *ACTIVE) & ~host.at("session", *UNREADY)
+        may(m.ExecuteTask(launch=1, receivers=has.room, inline=has.inline), free, 2)
         may(m.StopTask(launch=1), host.at("delivery", *ACTIVE))
 
 
