@@ -18,7 +18,7 @@ QUICK = settings(
     stateful_step_count=30,
     database=None,
     deadline=None,
-    suppress_health_check=tuple(HealthCheck.__members__.values()),
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large),
     phases=(Phase.generate, Phase.shrink),
 )
 
@@ -77,7 +77,7 @@ def test_a_blueprint_is_built_at_its_own_bounds() -> None:
     assert violated(state_machine(long_fare)).wrong.property == "KEPT"
 
 
-@pytest.mark.parametrize(("name", "world"), [("D13", "ledger/outcomes"), ("D17", "supervisor")])
+@pytest.mark.parametrize(("name", "world"), [("D13", "ledger/outcomes"), ("D2", "ledger/outcomes")])
 def test_a_defect_of_the_reference_is_found(name: str, world: str) -> None:
     """Brought back into our tables."""
     patch = next(patch for patch in DEFECTS if patch.name == name)

@@ -87,7 +87,7 @@ def test_what_is_claimed_of_a_party_alone_is_watched() -> None:
 FOUND = [
     ("D2", "ledger/host"), ("D3", "ledger/host"), ("D4", "attach/host_again"), ("D5", "lease"), ("D6", "ledger/outcomes"),
     ("D9", "ledger"), ("D10", "external/calls"), ("D11", "ledger/host"), ("D12", "external/patient"), ("D13", "ledger/outcomes"),
-    ("D16", "ledger/eviction"), ("D17", "supervisor"), ("D18", "transfer/download"), ("D20", "attach"), ("D22", "attach/host_again"),
+    ("D16", "ledger/eviction"), ("D17", "supervisor/tasks"), ("D18", "transfer/download"), ("D20", "attach"), ("D22", "attach/host_again"),
     ("D23", "ledger/outcomes"),
 ]
 # fmt: on
