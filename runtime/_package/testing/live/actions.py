@@ -34,6 +34,8 @@ Option: TypeAlias = Any
 NOT_JOINED = (TrainerSessionState.NEW, TrainerSessionState.JOINING, TrainerSessionState.BINDING)
 LARGE_BYTES = 40_000
 """A payload that does not ride in its message."""
+WIDE_BYTES = 4096
+"""Connections that carry less at a time carry no large payloads."""
 HUGE_BYTES = 600_000
 """One that takes several frames."""
 
@@ -80,7 +82,10 @@ class Play:
     def tree(self) -> tuple[Any, bool]:
         """A payload, and whether it is large."""
         self.made += 1
+        setup = self.stage.setup
         kind = 7 if self.mood.large else self.choices.choose(8)
+        if min(setup.capacity, setup.most_at_once) < WIDE_BYTES:
+            kind = min(kind, 6)  # in pieces of a few bytes it would take its time, and show nothing else
         if kind == 7:
             nbytes = HUGE_BYTES if self.mood.large and self.choices.choose(3) == 2 else LARGE_BYTES
             return {"w": np.full(nbytes // 8, self.made, dtype=np.int64), "n": self.made}, True

@@ -79,7 +79,8 @@ def _named(found: Rule) -> Any:
 
     using.__name__ = using.__qualname__ = name
     using.__doc__ = found.act.__doc__
-    made: Any = rule(pick=PICKS, order=ORDERS, **extra)(using)
+    declared: Any = rule
+    made: Any = declared(pick=PICKS, order=ORDERS, **extra)(using)
     where: Any = precondition(lambda self: self.ready(found))
     return where(made)
 
