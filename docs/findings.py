@@ -99,8 +99,9 @@ def section(finding: Finding, patch: Patch, drawn: str) -> str:
 
 {finding.does}
 
-Violates **{promise.id}**: {promise.statement}. In {steps} steps, as `troth check {patch.world} --mutant {patch.name} --property {promise.id}`
-shows; where it shows first of all, `troth check --mutant {patch.name}` finds out.
+Violates **{promise.id}**: {promise.statement}. In {steps} steps, as
+`troth check {patch.world} --mutant {patch.name} --property {promise.id}` shows;
+where it shows first of all, `troth check --mutant {patch.name}` finds out.
 
 ```mermaid
 {drawn}```

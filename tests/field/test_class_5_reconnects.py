@@ -147,6 +147,7 @@ class TestH:
             async with staged() as stage, shared(stage.processes) as sharing:
                 stage.trainer(stage.work)
                 ones: list[float] = []
+                told = ""
 
                 async def interrupt() -> None:
                     await trio.sleep(1)

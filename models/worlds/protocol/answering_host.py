@@ -124,8 +124,9 @@ def asker_untold(seen: Seen) -> bool:
 def _fetched(seen: Seen) -> bool:
     """The host's own receiver has the payload that the asker waits for, or will not get it."""
     said, out = seen.message, seen.before.delivery
-    mine = isinstance(said, m.PayloadArrived | m.PayloadLost) and hears(seen)
-    return mine and out.state is D.FETCHING and (said.seq, said.receiver) == (out.data.seq, 0)
+    if not isinstance(said, m.PayloadArrived | m.PayloadLost) or not hears(seen):
+        return False
+    return out.state is D.FETCHING and (said.seq, said.receiver) == (out.data.seq, 0)
 
 
 def _true(seen: Seen, outcome: m.TaskOutcome) -> bool:

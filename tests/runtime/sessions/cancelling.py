@@ -51,8 +51,8 @@ class Canceller(trio.abc.Instrument):
             self.struck = True
             scope.cancel()
 
-    def after_task_step(self, _task: trio.lowlevel.Task) -> None:
+    def after_task_step(self, task: trio.lowlevel.Task) -> None:
         """A moment of every call that is under way."""
-        for task, (call, _) in list(self._calling.items()):
+        for caller, (call, _) in list(self._calling.items()):
             self.counts[call] += 1
-            self._strike(task, self.counts[call])
+            self._strike(caller, self.counts[call])
