@@ -25,7 +25,7 @@ from typing import Self
 from attrs import define, evolve, field, frozen
 
 from troth.models.check import CheckResult, Verdict, check
-from troth.models.errors import ComponentFailed, NotCanonical, NotDeterministic, TooWide, WorldError
+from troth.models.errors import ComponentFailed, NotCanonical, NotDeterministic, PropertyFailed, TooWide, WorldError
 from troth.models.exploration import Limits
 from troth.models.mutants.alike import differs, same_graph
 from troth.models.mutants.derived import Derived, Known, declared, derived, known
@@ -199,6 +199,8 @@ def _in_world(mutant: Mutant, of: Prepared, limits: Limits, roles: tuple[Role, .
         result = check(made.world, properties=claims, limits=evolve(limits, max_states=most, stop_at_violation=True, workers=1))
     except ComponentFailed as error:
         reason = str(error.__cause__ or error)
+        if isinstance(error.__cause__, PropertyFailed):  # it is the watch that could not go on, so nothing is known of the core
+            return Judged(mutant.name, mutant.what, Fate.UNKNOWN, reason=reason)
         return Judged(mutant.name, mutant.what, Fate.KILLED, CORE, of.world.name, None, reason, role=Role.PROMISE)
     except (WorldError, NotDeterministic, NotCanonical, TooWide) as error:
         return Judged(mutant.name, mutant.what, Fate.UNKNOWN, reason=f"{type(error).__name__}: {error}")

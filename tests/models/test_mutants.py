@@ -23,6 +23,7 @@ from troth.models.mutants import (
     prepared,
 )
 from troth.models.vector import driver
+from troth.models.worlds.protocol.watched import Watched, never
 from troth.spec import (
     Atom,
     Called,
@@ -241,6 +242,20 @@ def test_a_core_that_cannot_go_on_is_a_kill_of_its_own_kind() -> None:
 
     assert (found.fate, found.property) == (Fate.KILLED, CORE)
     assert "'t'" in found.reason
+
+
+def test_a_watch_that_cannot_go_on_kills_nobody() -> None:
+    """It has no word for a state that only the mutant reaches; of the mutant it has said nothing."""
+    machine = lamp(row("L1", Lamp.OFF, "press", Lamp.ON), row("L2", (Lamp.OFF, Lamp.ON), "hit", Lamp.BROKEN))
+    told = party(machine, routes=[called(name, To("lamp", name)) for name in ("press", "hit")])
+    known = {Lamp.OFF: False, Lamp.ON: False}
+    world = World("lamp")
+    one = world.party("toy", lambda: Watched(told, [None], [never("P00", lambda seen: known[seen.after.lamp.state])]))
+    world.may(one, "press")
+    found = fates(world)["toy.lamp:L1:to-BROKEN"]
+
+    assert found.fate is Fate.UNKNOWN
+    assert "what is watched for P00 raised KeyError" in found.reason
 
 
 def test_the_answer_depends_on_neither_the_order_nor_the_number_of_workers() -> None:

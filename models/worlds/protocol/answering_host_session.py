@@ -91,7 +91,7 @@ def _says(seen: Seen) -> list[c.Message]:
     if now in order and was is not now:
         return [order[now](epoch=epoch)]
     if isinstance(event, c.TimerFired) and event.timer == "again":
-        return [opens] if was is S.OPENING else [order[was](epoch=epoch)]
+        return [opens] if was is S.OPENING else [order[was](epoch=epoch)] if was in order else []
     if isinstance(event, c.LinkUp) and not seen.before.config.launched:
         again = m.SessionOpen(epoch=epoch, instance=instance, resume=True)
         said: dict[HostSessionState, c.Message] = {S.OPENING: opens, S.READY: again, S.DRAINING: again, S.ABORTING: m.Abort(epoch=epoch)}
@@ -275,7 +275,7 @@ def lease_wrong(seen: Seen) -> bool:
         L.SUSPECT: L.UNRESPONSIVE if patient else L.EXPIRED,
         L.UNRESPONSIVE: L.EXPIRED,
     }
-    return now is not wanted[was]
+    return now is not wanted.get(was)  # nobody else has such a timer
 
 
 def _control(seen: Seen) -> bool:

@@ -260,7 +260,7 @@ def lease_wrong(seen: Seen) -> bool:
         L.SUSPECT: L.UNRESPONSIVE if patient else L.EXPIRED,
         L.UNRESPONSIVE: L.EXPIRED,
     }
-    return now is not wanted[was]
+    return now is not wanted.get(was)  # nobody else has such a timer
 
 
 def _moving(view: Any) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from troth.models.errors import PropertyFailed
 from troth.spec import Table
 from troth.spec import core as c
 from troth.spec.engine import PartyCore
@@ -156,8 +157,9 @@ class Watched(PartyCore):
             return step
         met: list[c.Step] = []
         after, same = self._store.view(), running == set(self._store.armed)
-        seen = Seen(event, step.effects, before, after, tuple(self.party.by_name), same, lambda: self._again(event, met))
-        self.memory = tuple(watch.after(part, seen) for watch, part in zip(self.watches, self.memory, strict=True))
+        failed: list[Exception] = []
+        seen = Seen(event, step.effects, before, after, tuple(self.party.by_name), same, lambda: self._again(event, met, failed))
+        self.memory = tuple(_looked(watch, part, seen, failed) for watch, part in zip(self.watches, self.memory, strict=True))
         store = self._store
         store.armed = {where: 0 for where in store.armed if where[0] not in self.without}
         store.stale = {}
@@ -167,11 +169,14 @@ class Watched(PartyCore):
         guards = (*step.guards, *(guard for again in met for guard in again.guards if guard not in step.guards))
         return evolve(step, effects=effects, rows=rows, guards=guards)
 
-    def _again(self, event: c.Event, met: list[c.Step]) -> Again:
+    def _again(self, event: c.Event, met: list[c.Step], failed: list[Exception]) -> Again:
         saved, running = self._store.save(), set(self._store.armed)
         try:
             met.append(step := super().handle(event))
             return Again(step, self._store.view(), running == set(self._store.armed))
+        except Exception as error:
+            failed.append(error)
+            raise
         finally:
             self._store.undo(saved)
 
@@ -199,6 +204,19 @@ class Watched(PartyCore):
         for watch, part in zip(self.watches, self.memory, strict=True):
             found.update({name: of(part) for name, of in watch.observe.items()})
         return found
+
+
+def _looked(watch: Watch, part: Hashable, seen: Seen, failed: list[Exception]) -> Hashable:
+    """What a watch remembers then. Raises ``PropertyFailed`` where it cannot say: that is its fault, and none of the core's.
+
+    ``failed``: what the core raised when a watch had the event come once more. That is the core's own.
+    """
+    try:
+        return watch.after(part, seen)
+    except Exception as error:
+        if any(error is one for one in failed):
+            raise
+        raise PropertyFailed(f"what is watched for {watch.id} raised {type(error).__name__}: {error}") from error
 
 
 def keeps(snapshot: Any) -> Kept:

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from tests.spec.toys import Coins, Config, Gate, add
 from tests.statemachines.alphabet import ONE, host_events, trainer_events
+from troth.models.errors import PropertyFailed
 from troth.models.mutants.derived import replaced_core
 from troth.models.world import World
 from troth.models.worlds.protocol.reading import Reading
@@ -168,3 +169,11 @@ def test_what_comes_twice_from_within_is_another_order() -> None:
     held.handle(evolve(WORD, link="supervisor"))
 
     assert held.observe()["broke P57"] is False
+
+
+def test_a_watch_that_cannot_say_does_not_blame_the_core() -> None:
+    """It is the property that could not be evaluated. The core went on."""
+    held = host(never("P00", lambda seen: bool({}[seen.before.session.state])))
+
+    with pytest.raises(PropertyFailed, match="what is watched for P00 raised KeyError"):
+        held.handle(START)
