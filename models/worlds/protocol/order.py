@@ -67,7 +67,7 @@ def happenings(s: Session) -> Mapping[str, Happening]:
         # Not one that the end of the session has cancelled.
         "CANCEL_TASK": Happening(ready & cancelled, up & first(s.to_trainer, m.CancelTask, seq=1), joined & stays),
         "ACCEPTED delivered": Happening(trainer.at("publication", P.ACCEPTED, P.SETTLING, P.SETTLED, key=1), up & accepted, bound & waits),
-        "ACCEPTED lost": Happening(acceptance_lost(s), up & losing, bound & waits),
+        "ACCEPTED lost": Happening(acceptance_lost(s), losing, bound & waits),
         "lease expiry": Happening(expired, any_of(*doubts), lift(True)),
         "trainer crash": Happening(trainer.handle.is_down, dying, joined),
         "host crash": Happening(host.handle.is_down, host_dying, ~host.at("session", H.IDLE, H.CLOSED)),
@@ -91,11 +91,12 @@ TOO_LATE: Mapping[tuple[str, str], str] = {
     ("CANCEL_TASK", "ACCEPTED delivered"): _CANCELLED,
     ("CANCEL_TASK", "ACCEPTED lost"): _CANCELLED,
     ("ACCEPTED delivered", "ACCEPTED lost"): "the trainer has heard it: what is lost is another copy",
+    ("trainer crash", "ACCEPTED lost"): "who waited to hear that it was accepted is dead",
 }
 """Ordered pairs whose second comes, but never tells, and why."""
 
 IMPOSSIBLE: Mapping[tuple[str, str], str] = {
-    ("trainer crash", other): _DEAD for other in ("SHUTDOWN", "ABORT", "CANCEL_TASK", "ACCEPTED delivered", "ACCEPTED lost")
+    ("trainer crash", other): _DEAD for other in ("SHUTDOWN", "ABORT", "CANCEL_TASK", "ACCEPTED delivered")
 }
 """Ordered pairs whose second does not come at all, and why."""
 
