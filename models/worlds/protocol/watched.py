@@ -80,16 +80,13 @@ class Seen:
         """Whether it came over a network, which may repeat it and may be late."""
         return isinstance(self.event, c.Received) and self.event.link in NETWORKS
 
-    def twice_is_more(self) -> bool:
+    def twice_is_more(self, moved: Callable[[View, View], bool] | None = None) -> bool:
         """Whether the same event, once more, does anything but be answered: it is refused, moves a machine, has other timers run, or
-        somebody else is told of it. A timer that runs may begin anew: a message that was repeated is a sign of life, too."""
+        somebody else is told of it. A timer that runs may begin anew: a message that was repeated is a sign of life, too. ``moved``
+        says of two moments whether the second is another one; by default any machine that is elsewhere makes it one."""
         again = self.again()
-        return (
-            again.step.refusal is not None
-            or not again.timers
-            or not self.same(self.after, again.after)
-            or not all(answers(effect) for effect in again.step.effects)
-        )
+        elsewhere = moved(self.after, again.after) if moved else not self.same(self.after, again.after)
+        return again.step.refusal is not None or not again.timers or elsewhere or not all(answers(effect) for effect in again.step.effects)
 
     def same(self, one: View, other: View) -> bool:
         """Whether no machine is elsewhere. Timers are not looked at."""

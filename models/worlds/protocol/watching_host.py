@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from troth.models.worlds.protocol.watched import Seen, Watch, answers, broken, never
+from troth.models.worlds.protocol.watched import Seen, View, Watch, answers, broken, never
 from troth.models.worlds.protocol.watching_trainer import (
     BROKEN,
     epoch_of,
@@ -13,13 +13,12 @@ from troth.models.worlds.protocol.watching_trainer import (
     of_session,
     remembers,
     steered_by_others,
-    twice_is_more,
 )
 from troth.spec import core as c
 from troth.spec import messages as m
 from troth.statemachines.host.acceptance import OVER as DECIDED
 from troth.statemachines.host.acceptance import TAKEN, AcceptanceState
-from troth.statemachines.host.delivery import ACTIVE
+from troth.statemachines.host.delivery import ACTIVE, OFFERED
 from troth.statemachines.host.process import ProcessState
 from troth.statemachines.host.session import LIVE
 from troth.statemachines.host.states import HostSessionState as S
@@ -253,6 +252,18 @@ def promised(memory: Any, seen: Seen) -> Any:
 def accepted_of(epoch: int, seq: int) -> str:
     """The observation that this result was accepted at some time."""
     return f"accepted {epoch}/{seq}"
+
+
+def twice_is_more(seen: Seen) -> bool:
+    """P57: the same message once more did something. A task that was offered may be asked about: after a HELLO that comes twice, a task
+    for which there was no room is offered again, and then it is asked for."""
+    return seen.from_outside and seen.twice_is_more(lambda one, other: not seen.same(_offered(one), _offered(other)))
+
+
+def _offered(view: View) -> View:
+    """The same moment, but a task that was asked about is no further than one that is offered."""
+    out = view.delivery
+    return view.at("delivery", None, OFFERED[0], out.data) if out.state in OFFERED else view
 
 
 def host_watches(epochs: int, tasks: int) -> tuple[Watch, ...]:

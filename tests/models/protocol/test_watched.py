@@ -163,6 +163,30 @@ def test_a_message_that_comes_twice_may_only_be_answered_twice(held: Watched, mo
     assert held.observe()["broke P57"] is more
 
 
+def test_a_task_that_was_offered_again_may_be_asked_about() -> None:
+    """P57, of a HELLO that comes twice while the trainer had no room for the task: it is offered again, then asked for. That much a
+    host may say; where its task would be another one afterwards, it is more."""
+    watch = next(watch for watch in host_watches(1, 1) if watch.id == "P57")
+    held = Watched(HOST, [HostConfig(limits=ONE, launched=True)], [watch])
+    hello = c.Received("control", m.Hello(epoch=0, claim=m.Claim.MATCHING))
+    busy = m.TaskFailed(epoch=1, seq=1, attempt=1, reason=m.FailReason.BUSY)
+    for event in (
+        START,
+        c.ProcessStarted(),
+        c.LinkUp("control"),
+        hello,
+        c.Received("control", m.SessionReady(epoch=1, proven=True)),
+        c.Received("supervisor", m.ExecuteTask(launch=1, receivers=1, inline=True)),
+        c.Received("control", busy),
+        c.Received("control", m.Hello(epoch=1, claim=m.Claim.MATCHING)),
+    ):
+        step = held.handle(event)
+        assert step.refusal is None
+
+    assert "delivery.D21" in step.rows
+    assert held.observe()["broke P57"] is False
+
+
 def test_what_comes_twice_from_within_is_another_order() -> None:
     """No network stands between a party and its supervisor, so nothing is repeated there."""
     held = listener(again=[], counts=True, over="supervisor")

@@ -43,11 +43,6 @@ WATCHES: Mapping[str, tuple[Watch, ...]] = {
 """What is watched of each party, as in the worlds."""
 
 
-KNOWN = {"P57": "delivery.D21"}
-"""Properties that the tables do not keep in one place, by the row: a HELLO that comes twice while the trainer had no room for the task
-first offers it again, and then asks about it. Found here; in no world does a link break while a task is deferred."""
-
-
 class Wrong(AssertionError):
     """The runtime did what the model does not allow. ``property`` is the name that it is reported under."""
 
@@ -131,9 +126,6 @@ class Shadow:
                 memory[at] = found
                 broke = watch.observe.get(broken(watch.id))
                 if broke is not None and broke(found):
-                    if KNOWN.get(watch.id) in step.rows:
-                        memory[at] = watch.start
-                        continue
                     raise Wrong(watch.id, f"{self.name} took {event} by {step.rows} with {step.effects}")
 
     def _again(self, event: c.Event) -> Again:
