@@ -69,7 +69,9 @@ cannot be. The row is what has happened, the column what comes."""
 
 SECONDS = """\
 Together {states:,} states in {total:.0f} s, on two cores of {machine}. Seconds are by the clock on the wall, of one check of the world from
-its declaration to the last verdict, in a process that has checked the worlds above it, with up to two processes searching."""
+its declaration to the last verdict, in a process that has checked the worlds above it, with up to two processes searching. They were taken
+one by one, mostly while the machine had other work. All of them at once, by `troth check`, needed {cpu_s:.0f} s of processor time;
+{wall_s:.0f} s went by, with other work beside."""
 
 QUIET = 0.5
 """The load of a machine up to which nothing else can be said to run on it."""
@@ -127,7 +129,7 @@ def _worlds(worlds: Sequence[Found], known: Mapping[str, Any]) -> str:
         )  # fmt: skip
     head = ("world", "what happens in it", "bounds", "states", "edges", "depth", "claims", "largest component", "s")
     states = sum(known["worlds"][found.name]["states"] for found in worlds)
-    return f"{_table(head, rows)}\n\n{SECONDS.format(states=states, total=total, machine=known['machine'])}"
+    return f"{_table(head, rows)}\n\n{SECONDS.format(states=states, total=total, machine=known['machine'], **known['whole'])}"
 
 
 def _long(known: Mapping[str, Any]) -> str:
@@ -207,7 +209,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Write the page; measure first, where that is asked for."""
-    known = counts() if COUNTS.exists() else {"machine": "an x86-64 server", "worlds": {}}
+    known = counts() if COUNTS.exists() else {"machine": "an x86-64 server", "whole": {"cpu_s": 0, "wall_s": 0}, "worlds": {}}
     if arguments and arguments[0] == "measure":
         busy = os.getloadavg()[0]  # before anything runs here
         if busy > QUIET:

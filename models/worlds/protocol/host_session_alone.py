@@ -34,10 +34,9 @@ from troth.statemachines.shared.source import SourceState
 
 S, D, A, X = HostSessionState, DeliveryState, AcceptanceState, ProcessState
 
-WATCHED = (
-    "P07", "P11", "P14", "P17", "P18", "P21", "P24", "P26", "P27", "P28", "P32", "P34", "P36", "P38", "P53", "P57", "P58", "P69",
-    "P75", "P97", "P98",
-)  # fmt: skip
+WATCHED = ("P11", "P14", "P17", "P18", "P26", "P57", "P58", "P69", "P75", "P98")
+OF_TASKS = ("P07", "P21", "P24", "P27", "P28", "P34", "P36", "P38", "P53", "P97")
+"""Where no task goes out nothing could break these, so they are not claimed."""
 
 STEPS: Mapping[str, tuple[Callable[[Seen], bool], ...]] = {
     "P81": (
@@ -78,7 +77,8 @@ def alone(name: str, doc: str, has: Hosting) -> World:
     world = World(name, doc)
     limits = Limits(acceptance_limit=has.room, task_attempts=1, result_attempts=1)
     config = HostConfig(limits=limits, launched=has.launched, fail_unresponsive=not has.patient)
-    watches = [watch for watch in host_watches(3, 1) if watch.id in WATCHED]
+    watched = (*WATCHED, *OF_TASKS) if has.task else WATCHED
+    watches = [watch for watch in host_watches(3, 1) if watch.id in watched]
     watches += [never(id_, any_wrong(wrong)) for id_, wrong in STEPS.items()]
     watches.append(persisting.HOST_LEASE)
     core = Watched(HOST, [config], watches, frozenset({"budget", "source"}))
