@@ -36,7 +36,10 @@ is computed. None survives, and none is left undecided.
 What kills a mutant matters. A *promise* is what somebody relies on. What a world must *reach* says that something can be done at all.
 *Conformance* compares every step with a second, hand-written telling of the tables (decision 0017), so it minds every change that can be
 seen; a mutant that only conformance kills breaks no promise in the worlds that were searched for one. They are listed below: each is a
-row whose harm is small, or shows only in longer runs than those worlds have."""
+row whose harm is small, or shows only in longer runs than those worlds have.
+
+`core` is no numbered property: the mutant's core cannot go on at all, because it leaves a timer behind at its end, makes a message that
+cannot be, signals without end, or outgrows a family. It keeps no promise then, so it is counted with them; how many there are is said."""
 
 REPEATED = """\
 ## How to repeat it

@@ -175,8 +175,8 @@ RACES: dict[str, tuple[str, Race]] = {
 
 
 NO_COUNTERPART = {
-    "R11": "an attempt is published again only after UNKNOWN, which is a promise not to take the one before (P76): an answer about an "
-    "attempt that was superseded cannot exist",
+    "R11": "an attempt is published again only after UNKNOWN, which is a promise not to take the one before (P76): an "
+    "acceptance of an attempt that was superseded cannot exist",
     "R14": "a beat says nothing about sources, so a late one cannot clear anything",
     "R27": "a step is atomic: nothing comes between the check of a result and its acceptance",
 }
