@@ -173,3 +173,4 @@ def test_ci_runs_what_the_readme_tells_a_reader_to_run() -> None:
     ]
     assert f"run {command.split(' && ')[0]}" in ran
     assert "check troth check" in ran
+    assert [line.split()[4] for line in ran if line.startswith("check troth fuzz --target ")] == ["core", "runtime"]

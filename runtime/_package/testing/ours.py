@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from attrs import evolve
+
 from troth.models.world import World
 from troth.models.worlds.protocol.configured import ALWAYS, FETCHED, SCRIPT, configured
 from troth.models.worlds.protocol.session import Deal
@@ -56,8 +58,10 @@ LAUNCHED = Deal(
 )  # fmt: skip
 ATTACHED = Deal(
     limits=REAL, tasks=TASKS, epochs=EPOCHS, receivers=2, capacity=6, losses=12, duplicates=12, cuts=4, calls=CALLS, inits=4,
-    trainer_crashes=2, trainer_restarts=True, host_crashes=1, host_restarts=True, task_payload_fails=4,
+    trainer_crashes=2, trainer_restarts=True, task_payload_fails=4,
 )  # fmt: skip
+HOST_AGAIN = evolve(ATTACHED, trainer_crashes=0, trainer_restarts=False, host_crashes=1, host_restarts=True)
+"""One side at a time: what is watched knows sessions by their epochs, which begin anew only where neither side remembers any."""
 
 PLAYS: Mapping[str, Play] = {
     play.name: play
@@ -68,6 +72,7 @@ PLAYS: Mapping[str, Play] = {
         Play("supervisor", _alone(SUPERVISOR)),
         Play("wide/launched", _together("wide/launched", LAUNCHED, ORDERLY)),
         Play("wide/attached", _together("wide/attached", ATTACHED, ORDERLY)),
+        Play("wide/host_again", _together("wide/host_again", HOST_AGAIN, ORDERLY)),
     )
 }
 """By the name that the command line has for each."""
