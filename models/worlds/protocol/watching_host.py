@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from troth.models.worlds.protocol.watched import Seen, View, Watch, answers, broken, never
+from troth.models.worlds.protocol.watched import Seen, Watch, answers, broken, never
 from troth.models.worlds.protocol.watching_trainer import (
     BROKEN,
     epoch_of,
@@ -16,6 +16,7 @@ from troth.models.worlds.protocol.watching_trainer import (
 )
 from troth.spec import core as c
 from troth.spec import messages as m
+from troth.spec.views import View
 from troth.statemachines.host.acceptance import OVER as DECIDED
 from troth.statemachines.host.acceptance import TAKEN, AcceptanceState
 from troth.statemachines.host.delivery import ACTIVE, OFFERED
