@@ -21,7 +21,7 @@ SHOWN_BY_TABLES = [*range(1, 19), 20, 22, 23]
 """The numbers whose decision is shown by a mutant."""
 
 STEPS = {
-    "D1": 7, "D2": 16, "D3": 20, "D4": 7, "D5": 9, "D6": 19, "D7": 15, "D8": 23, "D9": 13, "D10": 16, "D11": 9, "D12": 12, "D13": 20,
+    "D1": 7, "D2": 16, "D3": 20, "D4": 7, "D5": 9, "D6": 19, "D7": 15, "D8": 23, "D9": 10, "D10": 16, "D11": 9, "D12": 12, "D13": 20,
     "D14": 17, "D15": 19, "D16": 5, "D17": 6, "D18": 19, "D20": 6, "D22": 12, "D23": 11,
 }  # fmt: skip
 """How many steps the shortest run to it has, in the world that the patch names."""
