@@ -42,7 +42,11 @@ def path(value: Any) -> Path | None:
 
 def goal(value: Any) -> Any:
     """Where traces go: a path, or somebody who takes them as they come; ``None`` stays."""
-    return path(value) if isinstance(value, str | os.PathLike) else value
+    if value is None or isinstance(value, str | os.PathLike):
+        return path(value)
+    if not callable(getattr(value, "begin", None)):
+        raise TypeError(f"trace: must be a directory, or somebody with begin(name, header), not {type(value).__name__}")
+    return value
 
 
 def text(_instance: Any, attribute: Attribute, value: Any) -> None:

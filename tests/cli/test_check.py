@@ -88,7 +88,8 @@ def test_what_was_not_looked_at_is_unknown(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["nowhere"], "there is no world 'nowhere'; there are attach, bench/session"),
+        (["nowhere"], "there is no world 'nowhere'; perhaps answers"),
+        (["zzzzz"], "there is no world 'zzzzz'; there are answers, "),
         (["publisched/paxos"], "there is no world 'publisched/paxos'; perhaps published/paxos"),
         (["nofile.py:x"], "there is no file nofile.py"),
         (["nomodule:x"], "there is no module 'nomodule'"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from hmac import compare_digest
 from typing import Any
 
 from attrs import define, field
@@ -238,7 +239,7 @@ class Judge:
                     raise Wrong("claim", f"{shadow.name} takes the claim of {beside} for {message.claim}")
             case m.SessionReady(proven=proven):
                 wanted = b"" if self.credentials is None else credentials_proof(self.credentials, shadow.line.nonces)
-                if proven is not (beside.proof == wanted):
+                if proven is not compare_digest(beside.proof, wanted):
                     raise Wrong("claim", f"{shadow.name} takes the proof of {beside} for {proven}")
             case m.TaskReady(seq=seq, content=content):
                 known = notes.setdefault(seq, beside.digest)
