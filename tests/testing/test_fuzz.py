@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -117,6 +119,61 @@ def test_parties_cores_and_bounds_are_found(capsys: pytest.CaptureFixture[str]) 
     code, _, err = run(capsys, "no/such/world")
     assert code == 2
     assert "there is no world" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--seconds", "nan"),
+        ("--seconds", "inf"),
+        ("--seconds", "-1"),
+        ("--target", "runtime", "ledger"),
+        ("--target", "runtime", "--bound", "TASKS=2"),
+        ("--target", "runtime", "--steps", "5"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_heeded_is_refused(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -> None:
+    """Before anything runs, instead of running for ever or as if it had not been said."""
+    code, _, err = run(capsys, *arguments)
+
+    assert code == 2
+    assert err.splitlines()[-1].startswith("troth: ")
+
+
+def test_a_folder_that_cannot_be_written_to_hides_no_failure(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """What was found is told first; then comes the error."""
+    (tmp_path / "file").write_text("in the way")
+    code, out, err = run(capsys, f"{TOYS}:world", "--sessions", "500", "--seed", "1", "--keep", str(tmp_path / "file" / "kept"))
+
+    assert code == 3
+    assert "FAILED ONCE" in out
+    assert "--replay" in out
+    assert "Error" in err
+
+
+def test_the_replay_line_of_a_world_in_a_folder_with_a_space_is_one_for_a_shell(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """As it stands there, it plays the failure again."""
+    folder = tmp_path / "my worlds"
+    folder.mkdir()
+    shutil.copy(TOYS, folder)
+    _, found = data(capsys, f"{folder}/toys.py:world", "--sessions", "500", "--seed", "1", "--no-keep")
+    line = shlex.split(found["failures"][0]["replay"])
+
+    assert line[:2] == ["troth", "fuzz"]
+    assert data(capsys, *line[2:])[0] == 1
+
+
+def test_the_live_runtime_gives_its_traces(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Of every session what was done, what the parties did, and what was on the wire: the same for the same seed."""
+    texts = set()
+    for name in ("one", "other"):
+        options = ("--sessions", "3", "--seed", "1", "--no-keep", "--trace", str(tmp_path / name))
+        assert run(capsys, "--target", "runtime", *options)[0] == 0
+        texts.add((tmp_path / name).read_text())
+
+    assert len(texts) == 1
+    assert {line.partition(" ")[0] for line in texts.pop().splitlines()} >= {"rule", "trainer.supervisor", "wire"}
 
 
 def test_several_processes_add_up(capsys: pytest.CaptureFixture[str]) -> None:

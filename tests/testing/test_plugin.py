@@ -87,3 +87,22 @@ def test_a_world_that_there_is_not_is_an_error_of_its_test(suite: pytest.Pyteste
 
     done.assert_outcomes(passed=1, failed=1)
     assert "there is no world 'no/such/world'" in done.stdout.str()
+
+
+@pytest.mark.parametrize("options", [("--troth-seconds", "nan"), ("--troth-seconds", "-1"), ("--troth-seconds", "1", "--troth-seed", "-1")])
+def test_a_time_or_a_seed_that_is_none_is_refused(suite: pytest.Pytester, options: tuple[str, ...]) -> None:
+    """Before any test, instead of one that never ends."""
+    done = ran(suite, *options)
+
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    assert "error: argument --troth-se" in done.stderr.str()
+
+
+def test_a_failure_that_cannot_be_kept_is_told_all_the_same(suite: pytest.Pytester) -> None:
+    """With the line that plays it again."""
+    suite.makefile(".txt", way="in the")
+    done = ran(suite, "--troth-seconds", "60", "--troth-seed", "1", "--troth-world", f"{TOYS}:world", "--troth-keep", "way.txt/kept")
+
+    done.assert_outcomes(passed=1, failed=1)
+    assert re.search(r"replay: troth fuzz \S+", done.stdout.str())
+    assert "it could not be kept: " in done.stdout.str()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import shlex
 from collections.abc import Sequence
@@ -25,9 +26,16 @@ SECONDS = 10.0
 SEEDS = 1 << 32
 
 
+def finite(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    """Not a number is no time, and neither is a time without an end."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no finite number.")
+    return value
+
+
 @click.command()
 @click.argument("world", nargs=-1)
-@click.option("--seconds", type=click.FloatRange(min=0), help="Stop after this time. [default: 10, without --sessions]")
+@click.option("--seconds", type=click.FloatRange(min=0), callback=finite, help="Stop after this time. [default: 10, without --sessions]")
 @click.option("--sessions", type=click.IntRange(min=1), help="Stop after this many sessions.")
 @click.option("--steps", type=click.IntRange(min=1), help="At most this many steps a session.")
 @click.option("--seed", type=click.IntRange(min=0), help="What everything is drawn from. [default: another each time]")
@@ -96,7 +104,7 @@ def _run(
     if kept is not None:
         for path, result in kept.tried(asked, opened, coverage):
             if result is None:
-                click.echo(f"{path}: it does not fail any more, and is not kept any longer", err=as_json)
+                click.echo(f"{path}: it does not fail any more, or fits nothing any more, and is not kept any longer", err=as_json)
             elif result.failure is not None:
                 click.echo(f"{path}: it was kept, and it fails again", err=as_json)
                 failures.append(result.failure)
@@ -106,13 +114,13 @@ def _run(
         outcome = Outcome(coverage=coverage)
     else:
         outcome = run(asked, seed, budget, jobs=jobs, opened=opened)
-        for failure in outcome.failures.values():
-            if kept is not None:
-                kept.keep(asked, failure, seed)
     failures += [one for one in outcome.failures.values() if all(one.property != other.property for other in failures)]
+    _told(asked, seed, outcome, failures, most=most, as_json=as_json)
+    for failure in outcome.failures.values():  # after it was told, so that a folder that cannot be written to hides nothing
+        if kept is not None:
+            kept.keep(asked, failure, seed)
     if trace is not None:
         trace.write_text("".join(f"{line}\n" for line in outcome.traces), encoding="utf-8")
-    _told(asked, seed, outcome, failures, most=most, as_json=as_json)
     if outcome.interrupted:
         return EXIT_INTERRUPTED
     return 1 if failures else 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from shlex import quote
 from typing import Any
 
 import click
@@ -27,9 +28,9 @@ class Asked:
     traced: bool = False
 
     def open(self) -> Target:
-        """The target. Raises ``click.UsageError`` for a world that there is not."""
+        """The target. Raises ``click.UsageError`` for a world that there is not, and for what the target does not heed."""
         if self.target == "runtime":
-            return _live(self.worlds)
+            return _live(self)
         from troth.testing.cores import Cores  # noqa: PLC0415 - the live runtime needs none of the checker
         from troth.testing.ours import PLAYS  # noqa: PLC0415
 
@@ -39,16 +40,20 @@ class Asked:
     def line(self, *options: str) -> str:
         """The command that asks for the same."""
         target = () if self.target == "core" else ("--target", self.target)
-        bounds = [f"--bound {name}={value}" for name, value in self.bounds.items()]
+        bounds = [f"--bound {quote(f'{name}={value}')}" for name, value in self.bounds.items()]
         steps = () if self.steps == STEPS_LIMIT else (f"--steps {self.steps}",)
-        return " ".join(("troth fuzz", *self.worlds, *target, *bounds, *steps, *options))
+        return " ".join(("troth fuzz", *map(quote, self.worlds), *target, *bounds, *steps, *options))
 
 
-def _live(worlds: Sequence[str]) -> Target:
-    if worlds:
+def _live(asked: Asked) -> Target:
+    if asked.worlds:
         raise click.UsageError("--target runtime runs sessions of the runtime itself, and takes no WORLD")
-    opened: Callable[[], Target] = import_module("troth.testing.live.target").Live
-    return opened()
+    if asked.bounds:
+        raise click.UsageError("--target runtime has no worlds, and takes no --bound")
+    if asked.steps != STEPS_LIMIT:
+        raise click.UsageError("--target runtime brings its sessions to an end by itself, and takes no --steps")
+    opened: Callable[..., Target] = import_module("troth.testing.live.target").Live
+    return opened(traced=asked.traced)
 
 
 def _play(name: str, bounds: Mapping[str, int]) -> Any:

@@ -6,6 +6,8 @@ runs. Without the option it does nothing at all.
 
 from __future__ import annotations
 
+import argparse
+import math
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,11 +22,25 @@ SEEDS = 1 << 32
 NAME = "troth fuzz"
 
 
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value) or value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is no finite number of seconds")
+    return value
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is below 0")
+    return value
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options, in a group of their own."""
     group = parser.getgroup("troth", "troth: generated runs")
-    group.addoption("--troth-seconds", type=float, metavar="S", help="Fuzz for so many seconds, as one more test.")
-    group.addoption("--troth-seed", type=int, metavar="N", help="What the runs are drawn from; another each time, unless it is said.")
+    group.addoption("--troth-seconds", type=_seconds, metavar="S", help="Fuzz for so many seconds, as one more test.")
+    group.addoption("--troth-seed", type=_seed, metavar="N", help="What the runs are drawn from; another each time, unless it is said.")
     group.addoption("--troth-target", choices=["core", "runtime"], default="core", help="The cores, or the live runtime in memory.")
     group.addoption("--troth-world", action="append", default=[], metavar="WORLD", help="As for troth fuzz; repeatable.")
     group.addoption("--troth-keep", metavar="DIR", help="Where failures are kept, to be tried first next time. [.troth/fuzz]")
@@ -96,8 +112,12 @@ def _failures(asked: Asked, seed: int, seconds: float, keep: str | None) -> Iter
             yield f"{path} was kept, and fails again\n{_line(asked, result.failure, seed)}"
     outcome = run(asked, seed, Budget(seconds=seconds), opened=target)
     for failure in outcome.failures.values():
-        kept.keep(asked, failure, seed)
-        yield _line(asked, failure, seed)
+        told = _line(asked, failure, seed)
+        try:
+            kept.keep(asked, failure, seed)
+        except OSError as error:
+            told = f"{told}\nit could not be kept: {error}"
+        yield told
     if outcome.interrupted:
         raise KeyboardInterrupt
 

@@ -6,9 +6,12 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+import trio
 
 from tests.testing.live import patches as p
 from tests.testing.live.patches import Patch
+from troth.runtime.trainer import TrainerSession
+from troth.testing.live.judging import Judge
 from troth.testing.live.target import Live
 from troth.testing.targets import Failure
 
@@ -56,3 +59,31 @@ def test_a_fault_is_found(patch: Patch, properties: set[str], monkeypatch: pytes
     assert failure is not None, f"nothing was found in {steps} steps"
     assert failure.property in properties, failure.told
     assert steps <= BUDGET
+
+
+async def _spins(_session: TrainerSession, _tree: object) -> None:
+    while True:
+        await trio.lowlevel.checkpoint()
+
+
+def _breaks(_judge: Judge) -> None:
+    raise KeyError("a judge that does not know what it sees")
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "replaced", "found"), [(TrainerSession, "send", _spins, "hang"), (Judge, "look", _breaks, "error")]
+)
+def test_whatever_breaks_a_session_off_is_told_with_the_session_that_shows_it(
+    owner: type, name: str, replaced: object, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that never lets go, and an error that nobody foresaw: each has a token, and what was done until then."""
+    monkeypatch.setattr(owner, name, replaced)
+    failure, _ = _first(0)
+    assert failure is not None
+    assert failure.property == found
+    assert "after:" in failure.told
+
+    target = Live()
+    again = target.replay(failure.token, coverage=target.coverage())
+    assert again.failure is not None
+    assert again.failure.property == found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -16,6 +17,7 @@ from troth.testing.live.choices import Walk as Drawn
 from troth.testing.live.parties import Shadow, Wrong
 from troth.testing.live.recording import Recording
 from troth.testing.live.rules import FAULTS
+from troth.testing.live.stepping import Unsettled
 from troth.testing.live.walking import Walk
 from troth.testing.targets import BadToken, Failure, SessionResult
 
@@ -41,6 +43,8 @@ class Live:
     """The target ``runtime``."""
 
     name: str = "runtime"
+    traced: bool = False
+    """Whether sessions are given with their traces. They are made and checked in any case."""
 
     def coverage(self) -> Coverage:
         """See ``Target``."""
@@ -51,7 +55,7 @@ class Live:
         for number in count(seed * SESSIONS):
             if until():
                 return
-            found = _session(number, until, coverage)
+            found = _session(number, until, coverage, traced=self.traced)
             if found is None:
                 return
             yield found
@@ -61,14 +65,14 @@ class Live:
         name, _, number = token.partition("-")
         if name != self.name or not number.isdecimal():
             raise BadToken(f"{token!r} is no session of the live runtime: such a token is {self.name}-NUMBER")
-        found = _session(int(number), lambda: False, coverage, Recording())
+        found = _session(int(number), lambda: False, coverage, traced=True)
         if found is None:
             raise AssertionError("a session that nothing breaks off ends")
         return found
 
 
-def _session(number: int, until: Callable[[], bool], coverage: Coverage, recording: Recording | None = None) -> SessionResult | None:
-    walk = Walk(Drawn(number), recording)
+def _session(number: int, until: Callable[[], bool], coverage: Coverage, *, traced: bool) -> SessionResult | None:
+    walk = Walk(Drawn(number), Recording())
     counted(walk, coverage)
     failure = None
     try:
@@ -76,13 +80,21 @@ def _session(number: int, until: Callable[[], bool], coverage: Coverage, recordi
             if not walk.run(until):
                 return None
     except Wrong as wrong:
-        failure = Failure(property=wrong.property, token=f"runtime-{number}", told=told(walk, wrong))
-        walk.stage.drop()
+        failure = _failed(walk, number, wrong.property, str(wrong))
+    except Unsettled as error:
+        failure = _failed(walk, number, "hang", f"hang: {error}")
+    except Exception:  # whoever is at fault, the runtime or its judge: the session is what shows it
+        failure = _failed(walk, number, "error", f"error: {traceback.format_exc().rstrip()}")
     for fault in walk.play.faults:
         coverage.fault(fault)
-    return SessionResult(
-        seed=number, steps=walk.steps + walk.play.more_steps, failure=failure, trace=walk.trace if recording is not None else ()
-    )
+    steps = walk.steps + walk.play.more_steps
+    return SessionResult(seed=number, steps=steps, failure=failure, trace=walk.trace if traced else ())
+
+
+def _failed(walk: Walk, number: int, property: str, what: str) -> Failure:  # noqa: A002
+    found = Failure(property=property, token=f"runtime-{number}", told=told(walk, what))
+    walk.stage.drop()
+    return found
 
 
 @contextmanager
@@ -97,7 +109,7 @@ def quietly() -> Iterator[None]:
         runtime.setLevel(before)
 
 
-def told(walk: Walk, wrong: Wrong) -> str:
+def told(walk: Walk, what: str) -> str:
     """What went wrong, for a reader."""
-    lines = [str(wrong), f"in {walk.stage.setup}", "after:", *(f"  {at:>4}  {name}" for at, name in enumerate(walk.told, 1))]
+    lines = [what, f"in {walk.stage.setup}", "after:", *(f"  {at:>4}  {name}" for at, name in enumerate(walk.told, 1))]
     return "\n".join(lines)
