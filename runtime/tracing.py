@@ -148,7 +148,10 @@ class Tracer:
         raise Misuse(f"{directory}: {AGAIN_LIMIT} traces of {self.name!r} are there already; name a new directory")
 
     def note(self, core: PartyCore, event: Event, step: Step, *, party: str, turn: int, t_ns: int, epoch: int | None) -> None:
-        """One step that ``party`` took. ``turn`` and ``t_ns`` are the driver's count and clock."""
+        """One step that ``party`` took. ``turn`` and ``t_ns`` are the driver's count and clock. Nothing once the file is closed: whoever
+        calls what is over is told so, and that is no part of the run."""
+        if self._close is None:
+            return
         self._latest_ns = max(self._latest_ns, t_ns)
         state = state_digest(core.snapshot())
         self._note(Record.of(step, event, n=self._lines, turn=turn, t_ns=self._latest_ns, party=party, epoch=epoch, state=state))

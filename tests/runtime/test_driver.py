@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from tests.runtime.sessions.stage import staged
 from troth.runtime.calls import Calls
 from troth.runtime.driver import Driver
-from troth.runtime.errors import Misuse, RuntimeFault
+from troth.runtime.errors import Misuse, RuntimeFault, SessionClosed
 from troth.runtime.timers import Timers
 from troth.runtime.tracing import Subject, Tracer, new_directory, trace_of_launch
 from troth.spec import core as c
@@ -26,6 +26,7 @@ from troth.spec.fingerprint import declaration_hash, state_digest
 from troth.spec.limits import Limits
 from troth.spec.trace import read
 from troth.statemachines import PARTIES, Host, HostConfig, Supervisor, SupervisorConfig, Trainer, TrainerConfig
+from troth.testing.traces import check_files
 
 BEAT = m.Heartbeat(epoch=1)
 
@@ -316,6 +317,23 @@ def test_the_trace_of_a_run_replays_on_the_cores(tmp_path: Path) -> None:
             assert (step.rows, step.effects, state_digest(core.snapshot())) == (record.rows, record.effects, record.state)
             replayed += 1
     assert replayed > 30
+
+
+def test_a_call_after_the_end_of_its_trace_is_told_what_it_always_is(tmp_path: Path) -> None:
+    """The file is closed by then, and stays what it is: whole."""
+
+    async def main() -> None:
+        async with staged() as stage:
+            stage.trainer(stage.work)
+            stage.trace = tmp_path
+            async with stage.backend(trace=tmp_path, name="site-1") as trainer:
+                await trainer.execute("train", {"x": 1})
+            with pytest.raises(SessionClosed):
+                await trainer.execute("late", {"x": 1})
+            assert await trainer.finalize()
+
+    run(main)
+    assert check_files(sorted(tmp_path.iterdir())).partial == ()
 
 
 def test_a_directory_for_traces_is_new_or_empty(tmp_path: Path) -> None:
