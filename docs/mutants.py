@@ -16,7 +16,7 @@ from typing import Any
 
 from attrs import frozen
 
-from troth.models.mutants import Mutant, mutants, registered
+from troth.models.mutants import CORE, Mutant, mutants, registered
 from troth.spec.properties import PROPERTIES, Role
 from troth.statemachines import PARTIES
 
@@ -39,7 +39,7 @@ seen; a mutant that only conformance kills breaks no promise in the worlds that 
 row whose harm is small, or shows only in longer runs than those worlds have.
 
 `core` is no numbered property: the mutant's core cannot go on at all, because it leaves a timer behind at its end, makes a message that
-cannot be, signals without end, or outgrows a family. It keeps no promise then, so it is counted with them; how many there are is said."""
+cannot be, signals without end, or outgrows a family. It keeps no promise then; it is counted for itself."""
 
 REPEATED = """\
 ## How to repeat it
@@ -117,22 +117,23 @@ def page(known: Mapping[str, Any]) -> str:
 
 
 def _machines(of: Mapping[str, Fate], all_of: Mapping[str, Mutant]) -> str:
-    counts: dict[str, Counter[Role | None]] = {}
+    counts: dict[str, Counter[Role | str | None]] = {}
     for name, mutant in all_of.items():
         where = f"{mutant.party}.{mutant.machines[0]}" if ":" in name else "named patches"
-        counts.setdefault(where, Counter())[of[name].role] += 1
-    total = sum(counts.values(), Counter[Role | None]())
-    columns = (Role.PROMISE, Role.REACH, Role.CONFORMANCE, None)
+        counts.setdefault(where, Counter())[CORE if of[name].property == CORE else of[name].role] += 1
+    total = sum(counts.values(), Counter[Role | str | None]())
+    columns = (Role.PROMISE, CORE, Role.REACH, Role.CONFORMANCE, None)
     rows = [
         (where, str(sum(count.values())), *(str(count[role]) for role in columns))
         for where, count in (*counts.items(), ("**together**", total))
     ]
-    return _table(("machine", "mutants", "killed by a promise", "by what must be reached", "by conformance only", "equivalent"), rows)
+    heads = ("machine", "mutants", "killed by a promise", "`core`", "by what must be reached", "by conformance only", "equivalent")
+    return _table(heads, rows)
 
 
 def _run(known: Mapping[str, Any], of: Mapping[str, Fate]) -> str:
     run = known["run"]
-    killed = Counter(fate.property for fate in of.values() if fate.role is Role.PROMISE)
+    killed = Counter(fate.property for fate in of.values() if fate.role is Role.PROMISE and fate.property != CORE)
     most = ", ".join(f"{id_} {count}" for id_, count in killed.most_common(12))
     parts = f" in {run['parts']} parts, between which promises were added" if run["parts"] > 1 else ""
     return (

@@ -221,7 +221,7 @@ def test_json_of_one_world_of_several_and_of_mutants(capsys: pytest.CaptureFixtu
     kills = mutants["kills"]
     assert isinstance(kills, dict)
     assert kills["bert.receiver:R1:unguarded"] == {"property": "ONCE", "world": "stop-and-wait", "depth": 4, "role": "promise"}
-    assert mutants["killed_by"] == {"promise": len(mutants["killed"]), "conformance": 0, "reach": 0}  # type: ignore[arg-type]
+    assert mutants["killed_by"] == {"promise": len(mutants["killed"]), "conformance": 0, "reach": 0, "core": 0}  # type: ignore[arg-type]
     assert mutants["equivalent"] == ["bert.receiver:R2:unguarded"]
 
 

@@ -17,7 +17,7 @@ from troth.cli.words import counted, seconds, styled
 from troth.models.check import check
 from troth.models.errors import WorldError
 from troth.models.exploration import Limits
-from troth.models.mutants import Fate, Judged, in_stages, of_worlds, prepared
+from troth.models.mutants import CORE, Fate, Judged, in_stages, of_worlds, prepared
 from troth.models.mutants.campaign import PATIENCE, Prepared
 from troth.models.mutants.derived import declared
 from troth.models.mutants.record import Record, heading
@@ -91,12 +91,14 @@ def _stages(
 
 def _told(found: Sequence[Judged], originals: Sequence[Prepared], asked: Asked, wall_s: float) -> int:
     by_fate = {fate: [one for one in found if one.fate is fate] for fate in Fate}
-    by_role = {role: [one for one in by_fate[Fate.KILLED] if one.role is role] for role in Role}
+    dead = by_fate[Fate.KILLED]
+    by_role = {role.value: [one for one in dead if one.role is role and one.property != CORE] for role in Role}
+    by_role[CORE] = [one for one in dead if one.property == CORE]
     code = 1 if by_fate[Fate.SURVIVED] else 3 if by_fate[Fate.UNKNOWN] else 0
     if asked.as_json:
         times = os.times()
         data: dict[str, object] = {fate.value: [one.name for one in by_fate[fate]] for fate in Fate}
-        data["killed_by"] = {role.value: len(ones) for role, ones in by_role.items()}
+        data["killed_by"] = {role: len(ones) for role, ones in by_role.items()}
         data["kills"] = {one.name: _kill(one) for one in by_fate[Fate.KILLED]}
         data["reasons"] = {one.name: one.reason for one in by_fate[Fate.UNKNOWN]}
         data["worlds"] = [{"world": p.world.name, "bounds": dict(p.world.bounds), "states": p.result.states} for p in originals]
@@ -109,7 +111,12 @@ def _told(found: Sequence[Judged], originals: Sequence[Prepared], asked: Asked, 
         if one.fate is not Fate.EQUIVALENT:
             click.echo(_line(one, max(len(j.name) for j in found)))
     counts = ", ".join(f"{len(by_fate[fate])} {fate.value}" for fate in Fate)
-    said = {Role.PROMISE: "by a promise", Role.REACH: "by what must be reached", Role.CONFORMANCE: "by conformance only"}
+    said = {
+        Role.PROMISE.value: "by a promise",
+        CORE: "because the core cannot go on",
+        Role.REACH.value: "by what must be reached",
+        Role.CONFORMANCE.value: "by conformance only",
+    }
     how = ", ".join(f"{len(by_role[role])} {words}" for role, words in said.items() if by_role[role])
     told = f"{counted(len(found), 'mutant')}: {counts}{f' ({how})' if how else ''}"
     click.echo(styled(f"{told}   {seconds(wall_s)}   exit {code}", bold=True))

@@ -82,11 +82,12 @@ def test_the_campaign_is_of_the_mutants_that_there_are() -> None:
 
 
 def test_most_mutants_are_killed_by_a_promise() -> None:
-    """Nine of ten, of those that are killed; and few change nothing."""
-    roles = [fate.role.value if fate.role else "equivalent" for fate in pages.fates(pages.told()).values()]
+    """Four of five, of those that are killed; and few change nothing."""
+    fates = pages.fates(pages.told()).values()
+    roles = ["equivalent" if fate.role is None else CORE if fate.property == CORE else fate.role.value for fate in fates]
     killed = len(roles) - roles.count("equivalent")
 
-    assert roles.count("promise") >= 0.9 * killed
+    assert roles.count("promise") >= 0.8 * killed
     assert roles.count("equivalent") < 0.1 * len(roles)
 
 
