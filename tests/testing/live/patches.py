@@ -169,3 +169,15 @@ def queue_without_bound(patch: pytest.MonkeyPatch) -> None:
         return True
 
     patch.setattr(Connection, "_queued", queued)
+
+
+# -- a call ------------------------------------------------------------------------------------------------------------
+
+
+def never_ask(patch: pytest.MonkeyPatch) -> None:
+    """A send() that waits for ever, before it has asked for anything."""
+
+    async def send(_session: TrainerSession, _tree: Any) -> None:
+        await trio.sleep_forever()
+
+    patch.setattr(TrainerSession, "send", send)

@@ -28,6 +28,7 @@ CASES: list[tuple[str, Patch, set[str]]] = [
     ("D27", p.keep_the_cached_payload, {"payload"}),
     ("D28", p.return_silently, {"calls"}),
     ("D31", p.queue_without_bound, {"queues"}),
+    ("a call waits before it asks", p.never_ask, {"calls"}),
 ]
 
 

@@ -54,6 +54,8 @@ RETURNS: Mapping[str, Mapping[Any, Any]] = {
     "finalize": {O.OK: True, O.FORCED: False},
     "leave": {O.OK: None, O.FORCED: None},
 }
+ASKS_AT_ONCE = ("init", "receive", "send", "execute", "shutdown")
+"""Calls that wait for no other call before they ask their core. Two that finalize wait for each other."""
 LAST_WORDS_S = 1.0
 """How long an error may wait to hear how the process ended."""
 UNSET: Any = object()
@@ -138,6 +140,10 @@ class Call:
             return False
         waits = self.kind == "start" or (self.kind == "execute" and self.outcome in (O.LOST, O.CLOSED))
         return now > self.at_s + LAST_WORDS_S if waits and self.outcome is not O.OK else True
+
+    def silent(self) -> bool:
+        """Whether it has to have asked its core, and has not: it hangs before that."""
+        return not self.given_up and bool(self.pending) and self.kind in ASKS_AT_ONCE
 
     def check(self) -> None:
         """Whether it returned as it had to. Raises ``Wrong``."""

@@ -117,6 +117,8 @@ def calls(side: Side, now: float) -> None:
             call.check()
         elif call.late(now):
             raise Wrong("calls", f"{side.name}: {call.kind}() was resolved with {call.outcome}, and has not returned")
+        elif call.silent():
+            raise Wrong("calls", f"{side.name}: {call.kind}() was made, and has not asked for {call.pending[0]}")
         else:
             left.append(call)
     side.calls[:] = left

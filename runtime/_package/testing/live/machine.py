@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from troth.testing.live.actions import Rule
 from troth.testing.live.choices import Drawn, Listed
 from troth.testing.live.parties import Wrong
+from troth.testing.live.recording import Recording
 from troth.testing.live.rules import RULES
 from troth.testing.live.walking import SHUFFLES, Walk
 
@@ -33,7 +34,7 @@ class LiveMachine(RuleBasedStateMachine):
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
         """Set the stage."""
-        self.walk = Walk(Drawn(lambda most: int(data.draw(st.integers(0, most)))))
+        self.walk = Walk(Drawn(lambda most: int(data.draw(st.integers(0, most)))), Recording())
         self.walk.play.faults_left = 1 << 30  # how often something goes wrong is for Hypothesis to say
         self.walk.choices = self.walk.play.choices = Listed(())
         type(self).begun(self.walk)

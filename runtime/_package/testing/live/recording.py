@@ -1,7 +1,7 @@
 """The trace of a stage: its lines as a file would have them, and each step checked as it is taken.
 
-It is what ``--trace`` writes, of all parties in one list, in the order in which things happened. It takes time, so it is made when
-somebody asks for it: the judge does not need it.
+It is what ``--trace`` writes, of all parties in one list, in the order in which things happened. It takes as long as the session itself.
+The judge does not need it: it is another look at the same steps, by the replay and the automata that check files.
 """
 
 from __future__ import annotations
