@@ -54,7 +54,7 @@ def _first(seed: int) -> tuple[Failure | None, int]:
 
 @pytest.mark.parametrize(("patch", "properties"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_a_fault_is_found(patch: Patch, properties: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within the budget, by what it breaks; and its session alone shows it again."""
+    """Within the budget, by what it breaks."""
     patch(monkeypatch)
     failure, steps = _first(0)
     assert failure is not None, f"nothing was found in {steps} steps"
