@@ -76,7 +76,8 @@ SESSIONS = (
     ),
     Property(
         id="P57", parties=(TRAINER, HOST), source="50, D13, R13",
-        statement="a message that comes twice does no more than if it had come once: its sender may be answered, or asked, again; nobody else is told",
+        statement="a message that comes twice does no more than if it had come once: its sender may be answered, or asked, again; "
+        "nobody else is told",
         why="every network that resends also repeats",
     ),
     Property(
