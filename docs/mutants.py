@@ -149,7 +149,10 @@ def _named(of: Mapping[str, Fate], all_of: Mapping[str, Mutant]) -> str:
         if ":" not in name:
             fate = of[name]
             rows.append((name, mutant.what, fate.property, f"`{fate.world}`", "" if fate.depth is None else str(fate.depth)))
-    said = "`troth check --mutant NAME` finds each in the world that is named here, which is the smallest where a promise is broken."
+    said = (
+        "`troth check --mutant NAME` finds each in the smallest world where a promise is broken. That is the one named here, unless it is "
+        "conformance that is named: then it is a larger one, beyond the patience of the campaign."
+    )
     return f"{said}\n\n{_table(('patch', 'what it does', 'breaks', 'in', 'steps'), rows)}"
 
 
