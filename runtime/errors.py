@@ -37,6 +37,10 @@ class ChallengeFailed(TrothError):
     """A connection that did not prove what it claimed to be. Never says what the proof should have been."""
 
 
+class NoSuchSession(ChallengeFailed):
+    """A data connection of a session that is not there: over already, as when it ends while its trainer still dials."""
+
+
 # -- payloads ----------------------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import trio
 
-from troth.runtime.errors import ChallengeFailed, LinkDown
+from troth.runtime.errors import ChallengeFailed, LinkDown, NoSuchSession
 from troth.runtime.ports import Listener, Stream
 from troth.runtime.wire import bounds
 from troth.runtime.wire.challenge import Authenticated, Find, check
@@ -43,7 +43,9 @@ class Refusals:
             self._logged = 0
         if self._logged < bounds.REFUSALS_LOGGED:
             self._logged += 1
-            log.warning("%s: refused a connection: %s", self._where, why)
+            # Orderly ends of short sessions have these: nobody has to look into them.
+            level = logging.INFO if isinstance(why, NoSuchSession) else logging.WARNING
+            log.log(level, "%s: refused a connection: %s", self._where, why)
         else:
             self._unsaid += 1
 

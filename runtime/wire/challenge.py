@@ -28,7 +28,7 @@ from typing import NoReturn, TypeAlias
 import trio
 from attrs import field, frozen
 
-from troth.runtime.errors import ChallengeFailed, LinkDown
+from troth.runtime.errors import ChallengeFailed, LinkDown, NoSuchSession
 from troth.runtime.ports import Stream
 from troth.runtime.randomness import random_bytes
 from troth.runtime.wire.besides import Credentials
@@ -165,7 +165,8 @@ async def check(stream: Stream, *, find: Find, limit_s: float = CHALLENGE_S) -> 
             raise ChallengeFailed("a data connection must name its session")
         token = find(launch, role, epoch)
         if token is None:
-            raise ChallengeFailed(f"there is no {role} connection to be had for this launch and epoch {epoch}")
+            refusal = NoSuchSession if role == DATA else ChallengeFailed
+            raise refusal(f"there is no {role} connection to be had for this launch and epoch {epoch}")
         transcript = call + own_nonce
         await stream.send_all(own_nonce + token.proof(_ACCEPTOR + transcript))
         if not hmac.compare_digest(await _exactly(stream, PROOF_BYTES), token.proof(_DIALLER + transcript)):

@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.runtime.wire.pairs import ENDPOINT, LAUNCH
-from troth.runtime.errors import ChallengeFailed, LinkDown
+from troth.runtime.errors import ChallengeFailed, LinkDown, NoSuchSession
 from troth.runtime.ports import Stream
 from troth.runtime.sim.network import SimNetwork
 from troth.runtime.wire import bounds, challenge
@@ -183,3 +183,14 @@ async def test_no_log_line_shows_a_secret(caplog: pytest.LogCaptureFixture) -> N
     assert "refused a connection" in caplog.text
     assert door.token.text() not in caplog.text + repr(door.came)
     assert door.token._secret.hex() not in caplog.text + repr(door.came)
+
+
+@pytest.mark.parametrize(("why", "level"), [(NoSuchSession("over"), logging.INFO), (ChallengeFailed("no token"), logging.WARNING)])
+async def test_only_a_refusal_that_no_orderly_end_has_is_a_warning(
+    caplog: pytest.LogCaptureFixture, why: ChallengeFailed, level: int
+) -> None:
+    """A session may end while its trainer still dials for data."""
+    caplog.set_level(logging.DEBUG)
+    Refusals("here").note(why)
+
+    assert [record.levelno for record in caplog.records] == [level]
