@@ -7,17 +7,17 @@ and is told apart from one that does.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from troth.models.errors import WorldError
+from troth.models.letters import packed, spelled, unpacked, unspelled
 from troth.models.system import System
 from troth.models.trace import Trace, edges
 
 VERSION = 1
 CHECK_BYTES = 4
+BITS = 35
 CHOICES_LIMIT = 1 << 20
 """Steps of a trace that a token may hold; more is a token that somebody made up."""
 
@@ -28,24 +28,18 @@ class TokenError(WorldError):
 
 def token(trace: Trace) -> str:
     """The token that replays ``trace``."""
-    body = bytes([VERSION])
-    for number in (0 if trace.loop is None else trace.loop + 1, *trace.choices):
-        body += _varint(number)
-    return _text(body + _check(trace))
-
-
-def _text(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+    numbers = (0 if trace.loop is None else trace.loop + 1, *trace.choices)
+    return spelled(bytes([VERSION]) + packed(numbers) + _check(trace))
 
 
 def replay(system: System, text: str) -> Trace:
     """The trace of a token, executed again step by step. Raises ``TokenError`` where it does not fit ``system``."""
     try:
-        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        numbers = list(_numbers(raw[1:-CHECK_BYTES]))
-    except (binascii.Error, ValueError, IndexError) as error:
+        raw = unspelled(text)
+        numbers = list(unpacked(raw[1:-CHECK_BYTES], BITS))
+    except (ValueError, IndexError) as error:
         raise TokenError(f"{text!r} is no replay token; copy it whole from the line that troth check printed") from error
-    if len(raw) < 2 + CHECK_BYTES or raw[0] != VERSION or len(numbers) > CHOICES_LIMIT or _text(raw) != text:
+    if len(raw) < 2 + CHECK_BYTES or raw[0] != VERSION or len(numbers) > CHOICES_LIMIT or spelled(raw) != text:
         raise TokenError(f"{text!r} is no replay token; copy it whole from the line that troth check printed")
     loop, *choices = numbers
     if loop > len(choices) + 1:
@@ -80,26 +74,3 @@ def _check(trace: Trace) -> bytes:
     for step in trace.steps:
         found.update(step.action.name.encode() + b"\0")
     return found.digest()
-
-
-def _varint(number: int) -> bytes:
-    found = bytearray()
-    while number > 127:
-        found.append(number & 127 | 128)
-        number >>= 7
-    found.append(number)
-    return bytes(found)
-
-
-def _numbers(raw: bytes) -> Iterator[int]:
-    number = shift = 0
-    for byte in raw:
-        number |= (byte & 127) << shift
-        shift += 7
-        if shift > 35:
-            raise ValueError("a number without end")
-        if not byte & 128:
-            yield number
-            number = shift = 0
-    if shift:
-        raise ValueError("the last number has no end")

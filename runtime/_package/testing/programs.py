@@ -6,11 +6,10 @@ of its world: a program of another world, or of a version with other rules, does
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 from collections.abc import Iterator, Sequence
 
+from troth.models.letters import packed, spelled, unpacked, unspelled
 from troth.testing.session import Move
 from troth.testing.stage import Stage
 from troth.testing.targets import BadToken
@@ -18,19 +17,13 @@ from troth.testing.targets import BadToken
 PREFIX = "core."
 VERSION = 1
 CHECK_BYTES = 3
+BITS = 63
 MOVES_LIMIT = 1 << 16
 
 
 def token(stage: Stage, moves: Sequence[Move]) -> str:
     """The token of a program."""
-    body = bytearray([VERSION])
-    for number in _spread(moves):
-        body += _varint(number)
-    return PREFIX + _text(bytes(body) + fingerprint(stage))
-
-
-def _text(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+    return PREFIX + spelled(bytes([VERSION]) + packed(_spread(moves)) + fingerprint(stage))
 
 
 def program(stage: Stage, text: str) -> tuple[Move, ...]:
@@ -39,11 +32,11 @@ def program(stage: Stage, text: str) -> tuple[Move, ...]:
         raise BadToken(f"{text!r} is no token of the core target: those begin with {PREFIX!r}")
     body = text.removeprefix(PREFIX)
     try:
-        raw = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
-        moves = tuple(_gathered(list(_numbers(raw[1:-CHECK_BYTES]))))
-    except (binascii.Error, ValueError, IndexError) as error:
+        raw = unspelled(body)
+        moves = tuple(_gathered(list(unpacked(raw[1:-CHECK_BYTES], BITS))))
+    except (ValueError, IndexError) as error:
         raise BadToken(f"{text!r} is no replay token ({error}); copy it whole from the line that troth fuzz printed") from error
-    if len(raw) < 1 + CHECK_BYTES or raw[0] != VERSION or _text(raw) != body:
+    if len(raw) < 1 + CHECK_BYTES or raw[0] != VERSION or spelled(raw) != body:
         raise BadToken(f"{text!r} is no replay token; copy it whole from the line that troth fuzz printed")
     if raw[-CHECK_BYTES:] != fingerprint(stage) or any(move.rule >= len(stage.rules) for move in moves):
         raise BadToken(f"the token is of another world than {stage.name}, of other bounds, or of a version with other rules")
@@ -75,26 +68,3 @@ def _gathered(numbers: list[int]) -> Iterator[Move]:
             raise ValueError("it is cut off")
         yield Move(rule, answers)
         place += 2 + length
-
-
-def _varint(number: int) -> bytes:
-    found = bytearray()
-    while number > 127:
-        found.append(number & 127 | 128)
-        number >>= 7
-    found.append(number)
-    return bytes(found)
-
-
-def _numbers(raw: bytes) -> Iterator[int]:
-    number = shift = 0
-    for byte in raw:
-        number |= (byte & 127) << shift
-        shift += 7
-        if shift > 63:
-            raise ValueError("a number without end")
-        if not byte & 128:
-            yield number
-            number = shift = 0
-    if shift:
-        raise ValueError("it is cut off")
