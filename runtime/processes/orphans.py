@@ -25,8 +25,6 @@ from troth.runtime.processes import table
 from troth.runtime.processes.table import Seen, Table
 
 STOP_ROUNDS = 5
-CHASE_ROUNDS = 200
-CHASE_IDLE_ROUNDS = 3
 PAUSE_S = 0.02
 PIDFD_SIGNAL_PROCESS_GROUP = 1 << 2
 
@@ -83,17 +81,14 @@ def _round(orphans: list[Orphan]) -> set[str]:
 
 def _chase(hosts: set[int], wanted: set[str]) -> set[str]:
     """Rule 4; the launches of which somebody was caught."""
-    caught: set[str] = set()
-    idle = 0
-    for _ in range(CHASE_ROUNDS):
-        if idle == CHASE_IDLE_ROUNDS:
-            break
-        idle += 1
-        for process, launch_id in proved(table.newest(), hosts, wanted).items():
-            if table.send(process, signal.SIGKILL):
-                caught.add(launch_id)
-                idle = 0
-    return caught
+    of: dict[Seen, str] = {}
+
+    def ours(newest: Table) -> dict[Seen, str]:
+        found = proved(newest, hosts, wanted)
+        of.update(found)
+        return found
+
+    return {of[process] for process in table.chase(ours)}
 
 
 def hosts_in(seen: Table) -> set[int]:

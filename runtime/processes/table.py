@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 LAUNCH_VARIABLE = "TROTH_LAUNCH_ID"
@@ -20,6 +20,9 @@ LAUNCH_VARIABLE = "TROTH_LAUNCH_ID"
 LINE_VARIABLE = "TROTH_LAUNCH_LINE"
 """Beside it: the launches in which the host of this one runs, from the outermost on, and this one, with commas between them."""
 ENVIRONMENT_LIMIT_BYTES = 8 * 1024 * 1024
+CHASE_ROUNDS = 200
+CHASE_IDLE_ROUNDS = 3
+"""Looks at the newest processes in one chase, and how many in a row may catch nobody before it is over."""
 NEWEST_BEFORE = 6
 NEWEST_AFTER = 3
 """How many numbers before the one that was given away last are looked at for who is new, and how many from it on."""
@@ -147,3 +150,19 @@ def send(seen: Seen, *numbers: int) -> bool:
     finally:
         os.close(descriptor)
     return True
+
+
+def chase(ours: Callable[[Table], Collection[Seen]]) -> set[Seen]:
+    """Kill who forks and ends, over and over, and is elsewhere before a scan is over; who was caught. ``ours`` says which of the newest
+    processes are to be killed."""
+    caught: set[Seen] = set()
+    idle = 0
+    for _ in range(CHASE_ROUNDS):
+        if idle == CHASE_IDLE_ROUNDS:
+            break
+        idle += 1
+        for process in ours(newest()):
+            if send(process, signal.SIGKILL):
+                caught.add(process)
+                idle = 0
+    return caught

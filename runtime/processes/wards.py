@@ -25,13 +25,10 @@ from typing import NamedTuple
 
 from troth.runtime.processes import table
 from troth.runtime.processes.child import Child
-from troth.runtime.processes.table import Seen
+from troth.runtime.processes.table import Seen, Table
 
 STOP_ROUNDS = 5
 """Looks for new processes between stopping and killing."""
-CHASE_ROUNDS = 200
-CHASE_IDLE_ROUNDS = 3
-"""Looks at the newest processes in one chase, and how many in a row may find nobody of ours before it is over."""
 KILL_AGAIN_FIRST_S = 0.01
 KILL_AGAIN_LAST_S = 0.5
 """Pauses between two rounds of killing, from the first to the longest."""
@@ -188,18 +185,15 @@ class Wards:
     def _chase(self, chosen: set[Ward | None]) -> None:
         """Rule 5."""
         leaders = {ward.pid: ward for ward in self.live.values()}
-        idle = 0
-        for _ in range(CHASE_ROUNDS):
-            if idle == CHASE_IDLE_ROUNDS:
-                return
-            idle += 1
+
+        def ours(newest: Table) -> list[Seen]:
             of: dict[int, Ward | None] = dict(leaders)
-            for process in table.below(table.newest(), [self._me, *leaders]):
-                if process.pid in leaders:
-                    continue
-                ward = of[process.pid] = self._owner_of(process, leaders, of)
-                if ward in chosen and table.send(process, signal.SIGKILL):
-                    idle = 0
+            below = [process for process in table.below(newest, [self._me, *leaders]) if process.pid not in leaders]
+            for process in below:
+                of[process.pid] = self._owner_of(process, leaders, of)
+            return [process for process in below if of[process.pid] in chosen]
+
+        table.chase(ours)
 
     def _kill_leaders(self, wards: list[Ward]) -> None:
         for ward in wards:
