@@ -13,34 +13,18 @@ from typing import Any, TypeAlias
 from attrs import define, field
 
 from troth.models.worlds.protocol.watched import Again, Seen, Watch, broken
-from troth.models.worlds.protocol.watching_host import host_watches, receiver_watches
-from troth.models.worlds.protocol.watching_trainer import trainer_watches
 from troth.spec import Table
 from troth.spec import core as c
 from troth.spec.engine import PartyCore
 from troth.spec.limits import Limits
+from troth.spec.party import Party
 from troth.spec.views import View
-from troth.statemachines import (
-    HOST,
-    RECEIVER,
-    SUPERVISOR,
-    TRAINER,
-    HostConfig,
-    ReceiverConfig,
-    SupervisorConfig,
-    TrainerConfig,
-)
+from troth.statemachines import PARTIES, HostConfig, ReceiverConfig, SupervisorConfig, TrainerConfig
+from troth.testing.traces.actors import watches
+from troth.testing.traces.replica import Replayed
 
 Config: TypeAlias = HostConfig | ReceiverConfig | SupervisorConfig | TrainerConfig
-PARTIES = {HostConfig: HOST, ReceiverConfig: RECEIVER, SupervisorConfig: SUPERVISOR, TrainerConfig: TRAINER}
-
-WATCHES: Mapping[str, tuple[Watch, ...]] = {
-    "trainer": trainer_watches(0, 0),
-    "host": host_watches(0, 0),
-    "receiver": receiver_watches(),
-    "supervisor": (),
-}
-"""What is watched of each party, as in the worlds."""
+OF_CONFIG: Mapping[Any, Party] = {party.config: party for party in PARTIES.values()}
 
 
 class Wrong(AssertionError):
@@ -64,7 +48,7 @@ class Shadow:
     """Whether any of its steps was counted."""
     notes: dict[int, bytes] = field(factory=dict)
     """The first content that was seen of each task or result, by digest."""
-    core: PartyCore = field(init=False)
+    core: Replayed = field(init=False)
     kind: str = field(init=False)
     limits: Limits = field(init=False)
     timers: dict[tuple[str, c.Key], tuple[float, int]] = field(factory=dict)
@@ -80,11 +64,11 @@ class Shadow:
     watches: Sequence[Watch] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        party = PARTIES[type(self.config)]
+        party = OF_CONFIG[type(self.config)]
         self.kind = party.name
-        self.core = PartyCore(party, self.config, interpreter=Table, strict=False)
+        self.core = Replayed(party, self.config, interpreter=Table, strict=False)
         self.limits = self.config.limits
-        self.watches = WATCHES[self.kind]
+        self.watches = watches()[self.kind]
         self.memory = [watch.start for watch in self.watches]
         self.machines = tuple(party.by_name)
 
@@ -114,11 +98,9 @@ class Shadow:
             self.timers[effect.timer, effect.key] = now + duration_s, effect.generation
 
     def _watch(self, event: c.Event, step: c.Step, before: View, running: set[Any]) -> None:
-        if not self.watches:
-            return
         store = self.core._store
         same = running == set(store.armed)
-        seen = Seen(event, step.effects, before, store.view(), self.machines, same, lambda: self._again(event))
+        seen = Seen(event, step.effects, before, store.view(), self.machines, same, lambda: Again(*self.core.again(event)))
         memory = self.memory
         for at, watch in enumerate(self.watches):
             found = watch.after(memory[at], seen)
@@ -127,15 +109,6 @@ class Shadow:
                 broke = watch.observe.get(broken(watch.id))
                 if broke is not None and broke(found):
                     raise Wrong(watch.id, f"{self.name} took {event} by {step.rows} with {step.effects}")
-
-    def _again(self, event: c.Event) -> Again:
-        store = self.core._store
-        saved, running = store.save(), set(store.armed)
-        try:
-            step = self.core.handle(event)
-            return Again(step, store.view(), running == set(store.armed))
-        finally:
-            store.undo(saved)
 
     def fired(self, event: c.TimerFired, now: float) -> None:
         """A timer was said to be due. Raises ``Wrong`` if it was not."""

@@ -19,25 +19,9 @@ from troth.spec.limits import Limits
 from troth.spec.party import Party
 from troth.spec.trace import Header, Record
 from troth.spec.views import View
-from troth.statemachines import (
-    HOST,
-    PARTIES,
-    RECEIVER,
-    SUPERVISOR,
-    TRAINER,
-    HostConfig,
-    ReceiverConfig,
-    SupervisorConfig,
-    TrainerConfig,
-)
+from troth.statemachines import HOST, PARTIES, RECEIVER, SUPERVISOR, TRAINER
 from troth.testing.traces.verdicts import Near, NoTrace, Wrong
 
-CONFIGS: Mapping[str, type[Any]] = {
-    TRAINER.name: TrainerConfig,
-    HOST.name: HostConfig,
-    RECEIVER.name: ReceiverConfig,
-    SUPERVISOR.name: SupervisorConfig,
-}
 PARTY_NAMES: Mapping[str, re.Pattern[str]] = {
     TRAINER.name: re.compile("trainer"),
     HOST.name: re.compile(r"host-[1-9]\d*"),
@@ -57,8 +41,8 @@ def declarations() -> str:
 
 def config_in(header: Header, file: str) -> Any:
     """The configuration of the core. Raises ``NoTrace`` if this is nothing that can be replayed here."""
-    if header.core not in CONFIGS:
-        raise NoTrace(file, f"is of a core {header.core!r}; there are {', '.join(CONFIGS)}, so this is not a trace of a session")
+    if header.core not in PARTIES:
+        raise NoTrace(file, f"is of a core {header.core!r}; there are {', '.join(PARTIES)}, so this is not a trace of a session")
     if header.declarations != declarations():
         raise NoTrace(
             file,
@@ -68,7 +52,7 @@ def config_in(header: Header, file: str) -> Any:
     launched = header.core != SUPERVISOR.name
     if not PARTY_NAMES[header.core].fullmatch(header.party) or (header.launch is not None) is not launched or not header.driver:
         raise NoTrace(file, f"its header does not say which {header.core} of which driver and launch it is; record it again")
-    config = CONFIGS[header.core]
+    config: Any = PARTIES[header.core].config
     wanted = {f.name: f for f in attrs.fields(config) if f.name != "limits"}
     for name in wanted.keys() ^ header.config.keys():
         raise NoTrace(file, f"its header {'lacks' if name in wanted else 'has'} the setting {name!r} of a {header.core}; record it again")
