@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import numpy as np
@@ -37,12 +37,23 @@ async def use(backend: ExternalProcess, told: list[str]) -> None:
             told.append("result")
 
 
+def overseen(crasher: Crasher, main: Callable[[Oversight], Awaitable[None]], *, dies: bool) -> None:
+    """Run it, with every step watched and every party replayed; ``dies`` says whether the crasher must have struck."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        Chooser().install(monkeypatch)
+        crasher.install(monkeypatch)
+        oversight = Oversight.installed(monkeypatch)
+        run(lambda: main(oversight))
+    assert bool(crasher.dead) is dies
+    oversight.check()
+
+
 def trainer_crashed(at: int | None, *, persistent: bool) -> tuple[int, list[str]]:
     """A run in which the trainer is killed at that boundary; how many there are, and what the host's calls were told."""
     crasher = Crasher("trainer", at)
     told: list[str] = []
 
-    async def main() -> None:
+    async def main(oversight: Oversight) -> None:
         async with staged() as stage:
             tasks = trio.lowlevel.current_statistics().tasks_living
             mortal_trainers(stage, crasher)
@@ -55,13 +66,7 @@ def trainer_crashed(at: int | None, *, persistent: bool) -> tuple[int, list[str]
                     told.append(f"entering: {type(error).__name__}")
             check_nothing_is_left(stage, oversight, tasks, crasher.dead)
 
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        Chooser().install(monkeypatch)
-        crasher.install(monkeypatch)
-        oversight = Oversight.installed(monkeypatch)
-        run(main)
-    assert bool(crasher.dead) is (at is not None)
-    oversight.check()
+    overseen(crasher, main, dies=at is not None)
     return crasher.seen, told
 
 
@@ -70,7 +75,7 @@ def host_crashed(at: int | None, *, persistent: bool) -> tuple[int, list[str]]:
     crasher = Crasher("host", at)
     ended: list[str] = []
 
-    async def main() -> None:
+    async def main(_oversight: Oversight) -> None:
         ours, theirs = os.pipe()
         async with trio.open_nursery() as nursery, staged() as stage:
             tasks = trio.lowlevel.current_statistics().tasks_living
@@ -105,13 +110,7 @@ def host_crashed(at: int | None, *, persistent: bool) -> tuple[int, list[str]]:
             ended.extend(stage.ended)
         os.close(ours)
 
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        Chooser().install(monkeypatch)
-        crasher.install(monkeypatch)
-        oversight = Oversight.installed(monkeypatch)
-        run(main)
-    assert bool(crasher.dead) is (at is not None)
-    oversight.check()
+    overseen(crasher, main, dies=at is not None)
     return crasher.seen, ended
 
 
