@@ -13,8 +13,6 @@ from attrs import frozen
 from troth.testing.targets import Target
 from troth.testing.walker import STEPS_LIMIT
 
-TARGETS = ("core", "runtime")
-
 
 @frozen(kw_only=True)
 class Asked:

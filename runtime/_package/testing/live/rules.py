@@ -6,7 +6,7 @@ faults are few. Every rule can be chosen whenever it is possible at all, sense o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from troth.runtime.sim.faults import DOWN, UP
@@ -168,6 +168,5 @@ MOODS: tuple[Mood, ...] = (
 # fmt: on
 """What sessions are given to. The first is the plainest."""
 
-BY_NAME: Mapping[str, Rule] = {rule.name: rule for rule in RULES}
 FAULTS: tuple[str, ...] = tuple(rule.name for rule in RULES if rule.fault)
 """The faults, by the names under which they are counted."""

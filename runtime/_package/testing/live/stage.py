@@ -23,7 +23,7 @@ from troth.runtime.backend import ExternalProcess
 from troth.runtime.errors import alone
 from troth.runtime.processes.bootstrap import BOOTSTRAP_VARIABLE, parse
 from troth.runtime.randomness import RANDOM_SOURCE
-from troth.runtime.sim.faults import DOWN, UP, Direction, Faults, Hold, Seen
+from troth.runtime.sim.faults import Direction, Faults, Hold, Seen
 from troth.runtime.sim.files import SimFiles
 from troth.runtime.sim.network import CAPACITY_BYTES, SimNetwork
 from troth.runtime.sim.processes import SimProcess, SimProcesses
@@ -348,6 +348,3 @@ class Stage:
 
 async def _never() -> None:
     raise AssertionError("the block of a backend is entered and left, not called")
-
-
-SIDES = {UP: "trainer", DOWN: "host"}

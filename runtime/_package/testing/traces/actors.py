@@ -28,7 +28,6 @@ TERMS = frozenset(("heartbeat_interval_s", "lease_timeout_s", "unresponsive_limi
 """Limits that a host grants its trainer."""
 FETCHES = {HOST.name: "result", TRAINER.name: "task"}
 """What a party's receivers fetch."""
-REMOTE = (words.CONTROL, words.DATA)
 LOCAL = (words.SUPERVISOR, HOSTS, words.RECEIVERS, PARTY)
 
 

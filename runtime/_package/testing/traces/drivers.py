@@ -56,8 +56,6 @@ class DriverCheck:
     actors: dict[str, Actor] = field(factory=dict)
     turn: int = -1
     t_ns: int = 0
-    unseen: int = 0
-    """Steps that could not be checked against who brought them, because that is in no file."""
     started: int = 0
     """Sessions that its supervisor has started."""
     hosts: dict[int, str] = field(factory=dict)
@@ -175,7 +173,6 @@ class DriverCheck:
                 actor = self.actors.get(record.party)
                 expected = () if actor is None else actor.timers.expected()
                 raise Wrong(f"{event.message} came on the local link {event.link}, but {sender} has not said it", expected)
-            self.unseen += 1
 
     def _sender(self, file: File, link: str) -> str | None:
         """Who would have said something on a local link, if it would be in a file that is here."""

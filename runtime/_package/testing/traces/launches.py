@@ -35,7 +35,7 @@ class Ends:
 
 @define(eq=False)
 class Launch:
-    """The links of one launch. An end that is not recorded is believed; that is counted in ``unseen``."""
+    """The links of one launch. An end that is not recorded is believed."""
 
     id: str
     network: Network
@@ -43,7 +43,6 @@ class Launch:
     ends: Ends = field(factory=Ends)
     granted: Mapping[str, Number] | None = None
     """The host's limits."""
-    unseen: int = 0
     killed: bool = False
     """The host was told that the trainer's process has ended, and not by itself."""
     control: Control = field(init=False)
@@ -94,12 +93,10 @@ class Launch:
             raise Wrong(f"{event.message} came on link control, which is down")
         other = "trainer" if host else "host"
         if self._believed(header, event):
-            self.unseen += 1
             return
         if not self.explains(header, event):
             if self._sender(header, event) in self.ends.cut:
                 self._blind.add((host, event.link))
-                self.unseen += 1
                 return
             expected = tuple(each for each in self.coming(header) if each[0].link == event.link)
             instead = f"; what it has sent is {expected[0][0].message}" if expected else ""
