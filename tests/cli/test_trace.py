@@ -122,7 +122,7 @@ def test_what_is_no_trace_is_a_wrong_command_line(capsys: pytest.CaptureFixture[
         assert err.count("\n") == 1
     assert run(capsys, "check", tmp_path / "missing")[0] == 2
     assert run(capsys, "check")[0] == 2
-    assert "name the files in it" in run(capsys, "check", tmp_path)[2]
+    assert "is a directory without a trace" in run(capsys, "check", tmp_path)[2]
 
 
 def test_a_run_is_drawn_as_the_story_of_its_parties(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -135,6 +135,31 @@ def test_a_run_is_drawn_as_the_story_of_its_parties(capsys: pytest.CaptureFixtur
     assert "execute() returns result" in out
     steps = sum(len(recorded("plain").steps(file)) for file in recorded("plain").files)
     assert out.endswith(f"{steps} of {steps} steps\n")
+
+
+def test_a_directory_stands_for_the_files_in_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Whether its run is checked or drawn."""
+    paths = recorded("plain").write(tmp_path)
+    code, out, _ = run(capsys, "check", tmp_path)
+
+    assert code == 0
+    assert f"in {len(paths)} files, the whole run" in out
+    assert run(capsys, "show", tmp_path) == run(capsys, "show", *paths)
+
+
+def test_a_run_is_shown_on_one_clock(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The clock of a trainer's process stands somewhere else; its first message sets it."""
+    shifted = recorded("plain").copy()
+    for name, lines in shifted.files.items():
+        for line in lines[1:] if ".trainer-" in name else ():
+            line["t_ns"] = line.get("t_ns", 0) + 158_000_000_000_000
+    (tmp_path / "traces").mkdir()
+    shown = run(capsys, "show", *shifted.write(tmp_path / "traces"))[1]
+    times = [float(line.split()[1]) for line in shown.splitlines() if line[:3].strip() and " s  " in line]
+
+    assert len(times) == 50
+    assert times == sorted(times)
+    assert times[-1] < 60
 
 
 def test_a_long_run_is_shown_in_parts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from troth.cli.words import counted, print_whole, styled
-from troth.testing.traces import Checked, Near, Network, NoTrace, Rejected, check_files
+from troth.testing.traces import Checked, Near, Network, NoTrace, Rejected, check_files, files_of
 from troth.testing.traces.drawing import Drawing, Wanted
 
 ACCEPTED, REJECTED = 0, 1
@@ -26,7 +26,7 @@ NETWORK = click.option(
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def trace() -> None:
-    """Check recorded runs, and draw them. `troth run --trace DIR` records one, a FILE a party."""
+    """Check recorded runs, and draw them. `troth run --trace DIR` records one, a FILE a party; DIR stands for all of them."""
 
 
 @trace.command()
@@ -40,6 +40,7 @@ def check(*, files: tuple[Path, ...], network: str, as_json: bool) -> int:
     every property that can be seen in a trace must hold. Exits with 0 if the run is accepted, with 1 if it is rejected.
     """
     try:
+        files = files_of(files)
         found: Checked | Rejected = check_files(files, network=Network(network))
     except Rejected as rejected:
         found = rejected

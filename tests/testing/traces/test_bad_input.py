@@ -57,9 +57,10 @@ def test_a_file_that_is_no_trace_is_named_with_what_to_do(tmp_path: Path, conten
     assert says in str(caught.value)
 
 
-def test_a_directory_is_told_apart_from_its_files(tmp_path: Path) -> None:
+def test_a_directory_without_traces_is_named(tmp_path: Path) -> None:
     """And a file that is not there."""
-    with pytest.raises(NoTrace, match=r"is a directory; name the files in it: .*/\*\.jsonl"):
+    (tmp_path / "notes.txt").write_text("none")
+    with pytest.raises(NoTrace, match=r"is a directory without a trace \(\*\.jsonl\); `troth run --trace DIR` records some"):
         check_files([tmp_path])
     with pytest.raises(NoTrace, match="cannot be read: No such file"):
         check_files([tmp_path / "missing.jsonl"])

@@ -19,6 +19,7 @@ from troth.spec.codec import Codec
 from troth.spec.errors import TraceError
 from troth.spec.trace import End, Header, Record, read_header, read_line
 from troth.statemachines import HOST, PARTIES, RECEIVER, SUPERVISOR, TRAINER
+from troth.statemachines.shared.words import CONTROL, DATA
 from troth.testing.traces.run import PartyCheck, RunCheck
 from troth.testing.traces.verdicts import Checked, NoTrace, Rejected, Wrong
 from troth.testing.traces.wires import Network, on_the_wire
@@ -66,8 +67,6 @@ class TraceFile:
         return str(self.path)
 
     def _read(self) -> Iterator[bytes]:
-        if self.path.is_dir():
-            raise NoTrace(self.name, f"is a directory; name the files in it: {self.path}/*.jsonl")
         try:
             with self.path.open("rb") as file:
                 while line := file.readline(MAX_LINE_BYTES):
@@ -163,10 +162,21 @@ def _turn(record: Record | None) -> int:
     return -1 if record is None else record.turn
 
 
+def files_of(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """The files that are named: a directory stands for all ``*.jsonl`` in it. Raises ``NoTrace`` for one without any."""
+    found: list[Path] = []
+    for path in paths:
+        within = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+        if not within:
+            raise NoTrace(str(path), "is a directory without a trace (*.jsonl); `troth run --trace DIR` records some")
+        found += within
+    return tuple(found)
+
+
 def check_files(paths: Iterable[Path], *, network: Network = Network.SOUND, properties: bool = True, seen: Seen | None = None) -> Checked:
-    """Check the files of one run together. Raises ``Rejected``, or ``NoTrace`` for what cannot be checked. ``seen`` is told of every step
-    that was taken, in an order in which they can have happened."""
-    files = [TraceFile(path) for path in paths]
+    """Check the files of one run together; a directory stands for those in it. Raises ``Rejected``, or ``NoTrace`` for what cannot be
+    checked. ``seen`` is told of every step that was taken, in an order in which they can have happened."""
+    files = [TraceFile(path) for path in files_of(paths)]
     run = RunCheck(network, late=True, properties=properties)
     readings = [Reading(file, run.open(file.name, file.header)) for file in files]
     _refuse_mixed(readings)
@@ -189,6 +199,8 @@ class Merging:
     seen: Seen | None
     processes: list[Process] = field(init=False)
     _killed: set[str] = field(factory=set)
+    _now_ns: int = field(default=0, init=False)
+    """When the last step was whose clock is known. What a clock says that is not known yet is taken for no earlier than that."""
 
     def __attrs_post_init__(self) -> None:
         found: dict[str, Process] = {}
@@ -218,8 +230,19 @@ class Merging:
             if not heads:
                 return
             heads.sort(key=self._order)
-            process, reading = next((each for each in heads if self._may(*each)), None) or self._culprit(heads)
+            process, reading = self._next(heads) or self._culprit(heads)
             self._take(process, reading)
+
+    def _next(self, heads: list[tuple[Process, Reading]]) -> tuple[Process, Reading] | None:
+        """Whose turn it is: the earliest step that can be taken. Of a process with an unknown clock, the steps that somebody waits for."""
+        for each in heads:
+            if self._may(*each):
+                return each
+            launch = each[1].party.file.launch
+            for other in heads:
+                if other[0].offset is None and other[1].party.file.launch is launch and launch is not None and self._may(*other):
+                    return other
+        return None
 
     def _order(self, each: tuple[Process, Reading]) -> tuple[bool, int, bool]:
         process, reading = each
@@ -239,10 +262,12 @@ class Merging:
         record = _record(reading)
         reading.party.add(record)
         process.latest = record.t_ns
-        if isinstance(record.event, c.Received):
+        if isinstance(record.event, c.Received) and record.event.link in (CONTROL, DATA):
             self._align(process, reading, record)
+        if process.offset is not None:
+            self._now_ns = record.t_ns + process.offset
         if self.seen is not None:
-            self.seen(reading.party, record, record.t_ns + (process.offset or 0))
+            self.seen(reading.party, record, self._now_ns)
         self._advance(reading)
 
     def _align(self, process: Process, reading: Reading, record: Record) -> None:
