@@ -81,17 +81,66 @@ def test_a_failure_is_told_kept_and_tried_first(capsys: pytest.CaptureFixture[st
     assert "0 steps in 0 sessions" in out
 
 
+def kept(folder: Path, token: str, **other: Any) -> Path:
+    """A failure of the sound world that somebody has kept."""
+    folder.mkdir(exist_ok=True)
+    said = {"target": "core", "worlds": [f"{TOYS}:sound"], "bounds": {}, "property": "ONCE", "token": token, "seed": 1, **other}
+    path = folder / "core-ONCE.json"
+    path.write_text(json.dumps(said))
+    return path
+
+
 def test_what_was_kept_and_fails_no_more_is_kept_no_more(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """And a token that fits nothing any more is no failure either."""
-    folder = tmp_path / "kept"
-    folder.mkdir()
-    said = {"target": "core", "worlds": [f"{TOYS}:sound"], "bounds": {}, "property": "ONCE", "token": "core.AAAA", "seed": 1}
-    (folder / "core.json").write_text(json.dumps(said))
-    code, out, _ = run(capsys, f"{TOYS}:sound", "--sessions", "1", "--keep", str(folder))
+    """With the line that would play it again, since its file is gone."""
+    _, found = data(capsys, f"{TOYS}:world", "--sessions", "500", "--seed", "1", "--no-keep")
+    token = found["failures"][0]["replay"].rpartition(" ")[2].replace("world", "sound")  # the same rules, with the bug mended
+    kept(tmp_path / "kept", token)
+    code, out, _ = run(capsys, f"{TOYS}:sound", "--sessions", "1", "--keep", str(tmp_path / "kept"))
 
     assert code == 0
     assert "it does not fail any more" in out
-    assert list(folder.iterdir()) == []
+    assert f"--replay {token}" in out
+    assert list((tmp_path / "kept").iterdir()) == []
+
+
+def test_what_was_kept_and_cannot_be_played_any_more_is_put_aside(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """It may be all that anybody knows of a fault: it is not thrown away, and it is said what can be done. It is not tried again."""
+    folder = tmp_path / "kept"
+    for number in (1, 2):
+        path = kept(folder, f"core.AAA{number}", seed=5)
+        text = path.read_text()
+        code, out, _ = run(capsys, f"{TOYS}:sound", "--sessions", "1", "--keep", str(folder))
+        aside = folder / ("core-ONCE.stale.json" if number == 1 else "core-ONCE-2.stale.json")
+
+        assert code == 0
+        assert f"put aside as {aside.name}: look for it with troth fuzz {TOYS}:sound --seed 5, or delete it" in out
+        assert not path.exists()
+        assert aside.read_text() == text
+
+    assert "put aside" not in run(capsys, f"{TOYS}:sound", "--sessions", "1", "--keep", str(folder))[1]
+
+
+def test_failures_of_one_world_at_different_bounds_are_kept_beside_each_other(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """None is written over another; and each is tried where its bound is asked for."""
+    for coins in (2, 3):
+        world = (f"{TOYS}:long_fare", "--bound", f"COINS={coins}", "--keep", str(tmp_path / "kept"), "--sessions", "5", "--seed", "1")
+        assert run(capsys, *world)[0] == 1
+        assert "it was kept, and it fails again" in run(capsys, *world)[1]
+    said = [json.loads(path.read_text())["bounds"] for path in sorted((tmp_path / "kept").iterdir())]
+
+    assert said == [{"COINS": 3}, {"COINS": 2}]
+
+
+def test_a_kept_failure_that_fails_again_stays_what_it_was(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A run that goes on may find its property violated in other ways, which is no reason to forget this one."""
+    world = (f"{TOYS}:world", "--keep", str(tmp_path / "kept"), "--sessions", "500")
+    run(capsys, *world, "--seed", "1")
+    (path,) = (tmp_path / "kept").iterdir()
+    text = path.read_text()
+    code, found = data(capsys, *world, "--seed", "2", "--keep-going")
+
+    assert (code, [one["property"] for one in found["failures"]], found["sessions"]) == (1, ["ONCE"], 500)
+    assert [one.read_text() for one in (tmp_path / "kept").iterdir()] == [text]
 
 
 def test_a_replay_line_plays_the_failure_again(capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,9 +151,37 @@ def test_a_replay_line_plays_the_failure_again(capsys: pytest.CaptureFixture[str
 
     code, again = data(capsys, *line[2:])
     assert (code, [one["property"] for one in again["failures"]], again["sessions"]) == (1, ["ONCE"], 1)
+    assert again["seconds"] > 0
     code, _, err = run(capsys, f"{TOYS}:world", "--replay", "core.nonsense")
     assert code == 2
     assert err.startswith("troth: ")
+
+
+@pytest.mark.parametrize("bounds", [(), ("--bound", "COINS=2")])
+def test_a_replay_heeds_what_can_be_said_of_one_session(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, bounds: tuple[str, ...]
+) -> None:
+    """Its bounds, its trace, and what nothing fired; its line has no steps, however long sessions were told to be."""
+    world = (f"{TOYS}:long_fare", *bounds)
+    _, found = data(capsys, *world, "--steps", "20", "--sessions", "5", "--seed", "1", "--no-keep")
+    line = shlex.split(found["failures"][0]["replay"])[2:]
+    assert line[:-2] == list(world)
+
+    code, out, _ = run(capsys, *line, "--trace", str(tmp_path / "trace"), "--missing")
+    assert code == 1
+    assert f"{3 if not bounds else 2} steps in 1 session, " in out
+    assert len((tmp_path / "trace").read_text().splitlines()) >= 2
+
+
+def test_a_session_of_the_live_runtime_is_played_again_with_its_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The same as when it was run, byte for byte; and its time is said."""
+    first, again = tmp_path / "first", tmp_path / "again"
+    run(capsys, "--target", "runtime", "--sessions", "1", "--seed", "1", "--no-keep", "--trace", str(first))
+    code, found = data(capsys, "--target", "runtime", "--replay", f"runtime-{1 << 20}", "--trace", str(again))
+
+    assert (code, found["sessions"], found["failures"]) == (0, 1, [])
+    assert found["seconds"] > 0
+    assert again.read_bytes() == first.read_bytes() != b""
 
 
 def test_parties_cores_and_bounds_are_found(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,24 +198,44 @@ def test_parties_cores_and_bounds_are_found(capsys: pytest.CaptureFixture[str]) 
     assert "there is no world" in err
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--seconds", "nan"),
-        ("--seconds", "inf"),
-        ("--seconds", "-1"),
-        ("--target", "runtime", "ledger"),
-        ("--target", "runtime", "--bound", "TASKS=2"),
-        ("--target", "runtime", "--steps", "5"),
-    ],
-    ids=" ".join,
-)
-def test_what_cannot_be_heeded_is_refused(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -> None:
-    """Before anything runs, instead of running for ever or as if it had not been said."""
-    code, _, err = run(capsys, *arguments)
+UNHEEDED = [
+    ("--seconds", "--seconds nan"),
+    ("--seconds", "--seconds inf"),
+    ("--seconds", "--seconds -1"),
+    ("WORLD", "--target runtime ledger"),
+    ("--bound", "--target runtime --bound TASKS=2"),
+    ("--steps", "--target runtime --steps 5"),
+    ("--no-keep", "--keep kept --no-keep"),
+    ("--bound TASKS=2: our own", "--bound TASKS=2"),
+    ("--bound TASKS=2: trainer", "--bound TASKS=2 trainer"),
+    ("--bound TASKS=2: wide/attached", "--bound TASKS=2 wide/attached"),
+    ("--bound COINS=2", f"--bound COINS=2 {TOYS}:TURNSTILE"),
+    ("--bound COINS=2", f"--bound COINS=2 {TOYS}:Greedy"),
+    ("--bound COINS=2", f"--bound COINS=2 {TOYS}:greedy"),
+    ("'COINS'", f"--bound COINS=2 {TOYS}:sound"),
+    ("--bound COINS=2: receiver", f"--bound COINS=2 {TOYS}:long_fare receiver"),
+    ("--trace no/such/folder/trace", "--trace no/such/folder/trace"),
+    ("--seconds", "--replay core.AAAA --seconds 5"),
+    ("--sessions", "--replay core.AAAA --sessions 5"),
+    ("--steps", "--replay core.AAAA --steps 5"),
+    ("--seed", "--replay core.AAAA --seed 5"),
+    ("--jobs", "--replay core.AAAA --jobs 2"),
+    ("--keep-going", "--replay core.AAAA --keep-going"),
+    ("--keep", "--replay core.AAAA --keep kept"),
+    ("--no-keep", "--replay core.AAAA --no-keep"),
+]
+
+
+@pytest.mark.parametrize(("named", "line"), UNHEEDED)
+def test_what_cannot_be_heeded_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, named: str, line: str) -> None:
+    """Before anything runs, instead of running for ever or as if it had not been said; in a line that names it."""
+    code, _, err = run(capsys, *shlex.split(line))
+    said = err.splitlines()[-1]
 
     assert code == 2
-    assert err.splitlines()[-1].startswith("troth: ")
+    assert said.startswith("troth: ")
+    assert named in said
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written_to_hides_no_failure(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -176,13 +273,31 @@ def test_the_live_runtime_gives_its_traces(capsys: pytest.CaptureFixture[str], t
     assert {line.partition(" ")[0] for line in texts.pop().splitlines()} >= {"rule", "trainer.supervisor", "wire"}
 
 
-def test_several_processes_add_up(capsys: pytest.CaptureFixture[str]) -> None:
-    """Steps, sessions and coverage of all of them."""
-    code, found = data(capsys, f"{TOYS}:sound", "--sessions", "40", "--seed", "5", "--jobs", "2")
+@pytest.mark.parametrize(("sessions", "jobs"), [(40, 2), (7, 3), (2, 3)])
+def test_several_processes_share_the_sessions(capsys: pytest.CaptureFixture[str], tmp_path: Path, sessions: int, jobs: int) -> None:
+    """Exactly so many in all, and the same ones every time: steps, coverage and traces of all of them, in the order of the processes."""
+    runs = set()
+    for number in range(2):
+        trace = tmp_path / str(number)
+        options = ("--sessions", str(sessions), "--seed", "5", "--jobs", str(jobs), "--trace", str(trace))
+        code, found = data(capsys, f"{TOYS}:sound", *options)
+        runs.add((code, found["sessions"], found["steps"], str(found["coverage"]), trace.read_text()))
 
-    assert code == 0
-    assert found["sessions"] >= 40
-    assert found["steps"] > found["sessions"]
+    ((code, counted, steps, _, text),) = runs
+    assert (code, counted) == (0, sessions)
+    assert steps > sessions
+    own = data(capsys, f"{TOYS}:sound", "--sessions", str(-(-sessions // jobs)), "--seed", "5", "--trace", str(tmp_path / "own"))
+    assert own[0] == 0
+    assert text.startswith((tmp_path / "own").read_text())
+
+
+def test_several_processes_of_the_live_runtime_share_the_sessions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """One whole session each, with its trace."""
+    options = ("--target", "runtime", "--sessions", "2", "--seed", "1", "--jobs", "2", "--no-keep", "--trace", str(tmp_path / "trace"))
+    code, found = data(capsys, *options)
+
+    assert (code, found["sessions"]) == (0, 2)
+    assert sum(" trainer.supervisor" in f" {line[:18]}" for line in (tmp_path / "trace").read_text().splitlines()) > 2
 
 
 def test_several_processes_find_what_one_finds(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -78,7 +79,19 @@ def test_a_failure_says_how_to_play_it_again_and_is_tried_first_the_next_time(su
     assert "the checker's shortest trace" in text
     again = ran(suite, *options, "--troth-seed", "2")
     again.assert_outcomes(passed=1, failed=1)
-    assert "was kept, and fails again" in again.stdout.str()
+    assert "was kept, and it fails again" in again.stdout.str()
+
+
+def test_a_kept_failure_that_cannot_be_played_any_more_is_a_warning(suite: pytest.Pytester) -> None:
+    """It says where it is now; the test goes on."""
+    kept = suite.mkdir("kept")
+    said = {"target": "core", "worlds": [f"{TOYS}:sound"], "bounds": {}, "property": "ONCE", "token": "core.AAAA", "seed": 5}
+    (kept / "core-ONCE.json").write_text(json.dumps(said))
+    done = ran(suite, "--troth-seconds", "0.1", "--troth-seed", "1", "--troth-world", f"{TOYS}:sound", "--troth-keep", "kept")
+
+    done.assert_outcomes(passed=2, warnings=1)
+    assert "put aside as core-ONCE.stale.json: look for it with troth fuzz" in done.stdout.str().replace("\n", " ")
+    assert [path.name for path in kept.iterdir()] == ["core-ONCE.stale.json"]
 
 
 def test_a_world_that_there_is_not_is_an_error_of_its_test(suite: pytest.Pytester) -> None:

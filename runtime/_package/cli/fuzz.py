@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import secrets
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from troth.cli import EXIT_INTERRUPTED
 from troth.cli.finding import bounds_of
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 SECONDS = 10.0
 """How long, unless it is said."""
 SEEDS = 1 << 32
+RUN_ONLY = ("seconds", "sessions", "steps", "seed", "jobs", "keep_going", "keep", "no_keep")
+"""Options that say something of a run, and nothing of one session that is played again."""
 
 
 def finite(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -40,7 +43,7 @@ def finite(_context: click.Context, _option: click.Parameter, value: float | Non
 @click.option("--steps", type=click.IntRange(min=1), help="At most this many steps a session.")
 @click.option("--seed", type=click.IntRange(min=0), help="What everything is drawn from. [default: another each time]")
 @click.option("--target", type=click.Choice(["core", "runtime"]), default="core", help="Cores, or the live runtime in memory.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, help="Processes to run at once, each with a seed of its own.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, help="Processes to run at once, which share the sessions.")
 @click.option("--bound", "bound", multiple=True, metavar="NAME=VALUE", help="Build the worlds with this bound. Repeatable.")
 @click.option("--keep-going", is_flag=True, help="Go on after a failure, and show the first of each property.")
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Keep what fails here. [default: .troth/fuzz]")
@@ -78,8 +81,14 @@ def fuzz(
     from troth.testing.walker import STEPS_LIMIT  # noqa: PLC0415
 
     asked = Asked(target=target, worlds=world, bounds=bounds_of(bound), steps=steps or STEPS_LIMIT, traced=trace is not None)
+    if keep is not None and no_keep:
+        raise click.UsageError("--keep and --no-keep: say one of them")
     if replay is not None:
-        return _again(asked, replay, as_json=as_json)
+        _only_a_session()
+    if trace is not None:
+        _begun(trace)
+    if replay is not None:
+        return _again(asked, replay, trace=trace, most=missing, as_json=as_json)
     if seed is None:
         seed = secrets.randbelow(SEEDS)
     if seconds is None and sessions is None:
@@ -88,10 +97,31 @@ def fuzz(
     return _run(asked, seed, budget, jobs=jobs, keep=None if no_keep else keep, nothing=no_keep, trace=trace, most=missing, as_json=as_json)
 
 
+def _only_a_session() -> None:
+    """Raise ``click.UsageError`` if a run was asked for, too."""
+    context = click.get_current_context()
+    for name in RUN_ONLY:
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise click.UsageError(f"--replay plays one session, and takes no --{name.replace('_', '-')}")
+
+
+def _begun(trace: Path) -> None:
+    """Find out whether a trace can be written before an hour is spent on it."""
+    try:
+        trace.write_text("", encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"--trace {trace}: {error.strerror}") from error
+
+
+def _traced(trace: Path, lines: Sequence[str]) -> None:
+    trace.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
 def _run(
     asked: Asked, seed: int, budget: Any, *, jobs: int, keep: Path | None, nothing: bool, trace: Path | None, most: bool, as_json: bool
 ) -> int:
-    from troth.testing.running import KEPT, Kept, run  # noqa: PLC0415
+    from troth.testing.keeping import KEPT, Kept  # noqa: PLC0415
+    from troth.testing.running import Outcome, run  # noqa: PLC0415
 
     spent = [f"--seconds {budget.seconds:g}"] if budget.seconds is not None else []
     spent += [f"--sessions {budget.sessions}"] if budget.sessions is not None else []
@@ -102,38 +132,29 @@ def _run(
     kept = None if nothing else Kept(keep or KEPT)
     coverage = opened.coverage()
     if kept is not None:
-        for path, result in kept.tried(asked, opened, coverage):
-            if result is None:
-                click.echo(f"{path}: it does not fail any more, or fits nothing any more, and is not kept any longer", err=as_json)
-            elif result.failure is not None:
-                click.echo(f"{path}: it was kept, and it fails again", err=as_json)
-                failures.append(result.failure)
-    if failures and not budget.keep_going:
-        from troth.testing.running import Outcome  # noqa: PLC0415
-
-        outcome = Outcome(coverage=coverage)
-    else:
-        outcome = run(asked, seed, budget, jobs=jobs, opened=opened)
-    failures += [one for one in outcome.failures.values() if all(one.property != other.property for other in failures)]
+        for tried in kept.tried(asked, opened, coverage):
+            click.echo(tried.told, err=as_json)
+            if tried.failure is not None:
+                failures.append(tried.failure)
+    known = {failure.property for failure in failures}
+    found_again = failures and not budget.keep_going
+    outcome = Outcome(coverage=coverage) if found_again else run(asked, seed, budget, jobs=jobs, opened=opened)
+    fresh = [failure for failure in outcome.failures.values() if failure.property not in known]
+    failures += fresh
     _told(asked, seed, outcome, failures, most=most, as_json=as_json)
-    for failure in outcome.failures.values():  # after it was told, so that a folder that cannot be written to hides nothing
+    for failure in fresh:  # after it was told, so that a folder that cannot be written to hides nothing
         if kept is not None:
             kept.keep(asked, failure, seed)
     if trace is not None:
-        trace.write_text("".join(f"{line}\n" for line in outcome.traces), encoding="utf-8")
+        _traced(trace, outcome.traces)
     if outcome.interrupted:
         return EXIT_INTERRUPTED
     return 1 if failures else 0
 
 
-def replay_line(asked: Asked, failure: Failure) -> str:
-    """The command that plays a failure again."""
-    return asked.line(f"--replay {shlex.quote(failure.token)}")
-
-
 def _told(asked: Asked, seed: int, outcome: Outcome, failures: Sequence[Failure], *, most: bool, as_json: bool) -> None:
     if as_json:
-        found = [{"property": one.property, "replay": replay_line(asked, one), "told": one.told} for one in failures]
+        found = [{"property": one.property, "replay": asked.again(one.token), "told": one.told} for one in failures]
         said = {
             "seed": seed,
             "target": asked.target,
@@ -148,7 +169,7 @@ def _told(asked: Asked, seed: int, outcome: Outcome, failures: Sequence[Failure]
         click.echo(json.dumps(said, ensure_ascii=False))
         return
     for one in failures:
-        print_whole(f"\n{styled('FAILED', fg='red', bold=True)} {one.told}\nseed {seed}\nreplay: {replay_line(asked, one)}\n")
+        print_whole(f"\n{styled('FAILED', fg='red', bold=True)} {one.told}\nseed {seed}\nreplay: {asked.again(one.token)}\n")
     for line in outcome.coverage.report(10**9 if most else 0):
         click.echo(line)
     rate = f", {outcome.steps / outcome.seconds:,.0f} steps a second" if outcome.seconds > 0 else ""
@@ -158,18 +179,22 @@ def _told(asked: Asked, seed: int, outcome: Outcome, failures: Sequence[Failure]
     click.echo(styled(f"{failed}; {spent}{ended}", bold=True))
 
 
-def _again(asked: Asked, token: str, *, as_json: bool) -> int:
+def _again(asked: Asked, token: str, *, trace: Path | None, most: bool, as_json: bool) -> int:
     from troth.testing.running import Outcome  # noqa: PLC0415
     from troth.testing.targets import BadToken  # noqa: PLC0415
 
     target = asked.open()
     outcome = Outcome(coverage=target.coverage())
+    started = monotonic()
     try:
         result = target.replay(token, coverage=outcome.coverage)
-        outcome.count(result)
-        if result.failure is None and not as_json:
-            print_whole(result.told or "\n".join(result.trace))
     except BadToken as error:
         raise click.UsageError(str(error)) from error
-    _told(asked, result.seed, outcome, list(outcome.failures.values()), most=False, as_json=as_json)
+    outcome.seconds = monotonic() - started
+    outcome.count(result)
+    if result.failure is None and not as_json:
+        print_whole(result.told or "\n".join(result.trace))
+    _told(asked, result.seed, outcome, list(outcome.failures.values()), most=most, as_json=as_json)
+    if trace is not None:
+        _traced(trace, result.trace)
     return 1 if outcome.failures else 0

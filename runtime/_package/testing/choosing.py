@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any
 
 import click
-from attrs import frozen
+from attrs import evolve, frozen
 
 from troth.testing.targets import Target
 from troth.testing.walker import STEPS_LIMIT
@@ -32,6 +32,8 @@ class Asked:
         from troth.testing.cores import Cores  # noqa: PLC0415 - the live runtime needs none of the checker
         from troth.testing.ours import PLAYS  # noqa: PLC0415
 
+        if self.bounds and not self.worlds:
+            raise _unheeded("our own parties and sessions have", self.bounds)
         plays = tuple(_play(name, self.bounds) for name in self.worlds) or tuple(PLAYS.values())
         return Cores(plays, most=self.steps, traced=self.traced)
 
@@ -41,6 +43,10 @@ class Asked:
         bounds = [f"--bound {quote(f'{name}={value}')}" for name, value in self.bounds.items()]
         steps = () if self.steps == STEPS_LIMIT else (f"--steps {self.steps}",)
         return " ".join(("troth fuzz", *map(quote, self.worlds), *target, *bounds, *steps, *options))
+
+    def again(self, token: str) -> str:
+        """The command that plays the session of a token: all of it, so it takes no steps."""
+        return evolve(self, steps=STEPS_LIMIT).line(f"--replay {quote(token)}")
 
 
 def _live(asked: Asked) -> Target:
@@ -64,11 +70,21 @@ def _play(name: str, bounds: Mapping[str, int]) -> Any:
     from troth.testing.single import alone  # noqa: PLC0415
 
     if name in PLAYS:
+        if bounds:
+            raise _unheeded(f"{name} has", bounds)
         return PLAYS[name]
     value = value_of(name)
+    is_core = isinstance(value, Party | PartyCore) or (isinstance(value, type) and issubclass(value, PartyCore))
+    if is_core and bounds:
+        raise _unheeded(f"{name} is a party, which has", bounds)
     if isinstance(value, type) and issubclass(value, PartyCore):
         return Play(name, lambda: alone(value())[0])  # type: ignore[call-arg]
     if isinstance(value, Party | PartyCore):
         return Play(name, lambda: alone(value)[0])
     found = find(name)
     return Play(name, lambda: found.build(bounds))
+
+
+def _unheeded(what: str, bounds: Mapping[str, int]) -> click.UsageError:
+    name, value = next(iter(bounds.items()))
+    return click.UsageError(f"--bound {name}={value}: {what} no bounds; name a WORLD that has (see troth worlds)")

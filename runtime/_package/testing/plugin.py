@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import math
 import random
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,6 +80,10 @@ class FuzzFailed(Exception):
     """The run found something: what ``troth fuzz`` says of it."""
 
 
+class TrothKeptWarning(pytest.PytestWarning):
+    """A failure that was kept cannot be played any more: where it is now, and what to do about it."""
+
+
 class FuzzItem(pytest.Item):
     """The test."""
 
@@ -103,13 +108,16 @@ class FuzzItem(pytest.Item):
 
 
 def _failures(asked: Asked, seed: int, seconds: float, keep: str | None) -> Iterator[str]:
-    from troth.testing.running import KEPT, Budget, Kept, run  # noqa: PLC0415
+    from troth.testing.keeping import KEPT, Kept  # noqa: PLC0415
+    from troth.testing.running import Budget, run  # noqa: PLC0415
 
     kept = Kept(Path(keep) if keep else KEPT)
     target = asked.open()
-    for path, result in kept.tried(asked, target, target.coverage()):
-        if result is not None and result.failure is not None:
-            yield f"{path} was kept, and fails again\n{_line(asked, result.failure, seed)}"
+    for tried in kept.tried(asked, target, target.coverage()):
+        if tried.failure is not None:
+            yield f"{tried.told}\n{_line(asked, tried.failure, seed)}"
+        elif tried.stale:
+            warnings.warn(TrothKeptWarning(tried.told), stacklevel=2)
     outcome = run(asked, seed, Budget(seconds=seconds), opened=target)
     for failure in outcome.failures.values():
         told = _line(asked, failure, seed)
@@ -123,7 +131,7 @@ def _failures(asked: Asked, seed: int, seconds: float, keep: str | None) -> Iter
 
 
 def _line(asked: Asked, failure: Any, seed: int) -> str:
-    return f"{failure.told}\nseed {seed}\nreplay: {asked.line(f'--replay {failure.token}')}"
+    return f"{failure.told}\nseed {seed}\nreplay: {asked.again(failure.token)}"
 
 
 _SEED: pytest.StashKey[int] = pytest.StashKey()

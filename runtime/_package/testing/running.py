@@ -1,26 +1,21 @@
-"""Running a target for a time: in this process or in several, with what failed kept and tried first the next time."""
+"""Running a target for a time, in this process or in several. What failed is kept by ``troth.testing.keeping``."""
 
 from __future__ import annotations
 
-import json
 import multiprocessing
-import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from troth.testing.chance import derived
 from troth.testing.choosing import Asked
 from troth.testing.coverage import Coverage
-from troth.testing.targets import BadToken, Failure, SessionResult, Target
+from troth.testing.targets import Failure, SessionResult, Target
 
-KEPT = Path(".troth") / "fuzz"
-"""Where failures are kept, unless another folder is named."""
 BATCH_S = 0.5
 """How often a process says what it has done."""
 
@@ -33,6 +28,12 @@ class Budget:
     sessions: int | None = None
     keep_going: bool = False
     """Go on after a failure."""
+
+    def share(self, job: int, jobs: int) -> Budget:
+        """What one of several processes has of it: all of the time, and its part of the sessions, the same in every run."""
+        if self.sessions is None:
+            return self
+        return evolve(self, sessions=self.sessions // jobs + (job < self.sessions % jobs))
 
 
 @define(kw_only=True)
@@ -55,6 +56,13 @@ class Outcome:
         self.traces += result.trace
         if result.failure is not None:
             self.failures.setdefault(result.failure.property, result.failure)
+
+    def add(self, other: Outcome) -> None:
+        """What another process has done, too. Its coverage is counted already."""
+        self.steps += other.steps
+        self.sessions += other.sessions
+        self.traces += other.traces
+        self.failures = {**other.failures, **self.failures}
 
 
 def run(asked: Asked, seed: int, budget: Budget, *, jobs: int = 1, opened: Target | None = None) -> Outcome:
@@ -88,52 +96,70 @@ def _until(budget: Budget, outcome: Outcome, started: float) -> Callable[[], boo
 # -- several processes -------------------------------------------------------------------------------------------------
 
 
+@define(eq=False)
+class Job:
+    """One of several processes, and what it has done so far."""
+
+    process: Any
+    done: Outcome
+
+    def heard(self, pipe: Connection) -> bool:
+        """Take in what it says; false once it has ended. Raises ``RuntimeError`` if it did not end well."""
+        try:
+            said = pipe.recv()
+        except EOFError:
+            self.process.join()
+            if self.process.exitcode:
+                raise RuntimeError(f"a process of troth fuzz ended with code {self.process.exitcode}") from None
+            return False
+        if "error" in said:
+            raise RuntimeError(f"a process of troth fuzz failed: {said['error']}")
+        done = self.done
+        done.steps += said["steps"]
+        done.sessions += said["sessions"]
+        done.traces += said["traces"]
+        done.coverage.add(said["coverage"])
+        for failure in said["failures"]:
+            done.failures.setdefault(failure.property, failure)
+        return True
+
+
 def _spread(asked: Asked, seed: int, budget: Budget, jobs: int, outcome: Outcome) -> None:
-    """Each process with a seed of its own, which comes from the one that was given."""
+    """Each process has a seed of its own, which comes from the one that was given, and its share of the sessions.
+
+    What they have done is put together in their order, however long each took: the same sessions, and the same traces, every time.
+    """
     context = multiprocessing.get_context("spawn")
     stop = context.Event()
-    running: dict[Connection, Any] = {}
-    for job in range(jobs):
+    running: dict[Connection, Job] = {}
+    for number in range(jobs):
+        share = budget.share(number, jobs)
+        if share.sessions == 0:
+            break
         here, there = context.Pipe(duplex=False)
-        own = seed if job == 0 else derived(seed, "job", job)
-        process = context.Process(target=_work, args=(asked, own, budget, stop, there), daemon=True)
+        own = seed if number == 0 else derived(seed, "job", number)
+        process = context.Process(target=_work, args=(asked, own, share, stop, there), daemon=True)
         process.start()
         there.close()
-        running[here] = process
+        running[here] = Job(process, Outcome(coverage=outcome.coverage))
+    started = dict(running)
     try:
         while running:
             for ready in wait(list(running)):
-                _heard(ready, running, outcome, budget, stop)  # type: ignore[arg-type]
+                job = running[ready]  # type: ignore[index]
+                if not job.heard(ready):  # type: ignore[arg-type]
+                    del running[ready]  # type: ignore[arg-type]
+                elif job.done.failures and not budget.keep_going:
+                    stop.set()
     finally:
         stop.set()
-        for pipe, process in running.items():
+        for pipe, job in started.items():
             pipe.close()
-            process.join(5)
-            if process.is_alive():
-                process.kill()
-                process.join()
-
-
-def _heard(pipe: Connection, running: dict[Connection, Any], outcome: Outcome, budget: Budget, stop: Any) -> None:
-    try:
-        said = pipe.recv()
-    except EOFError:
-        process = running.pop(pipe)
-        process.join()
-        if process.exitcode:
-            raise RuntimeError(f"a process of troth fuzz ended with code {process.exitcode}") from None
-        return
-    if "error" in said:
-        raise RuntimeError(f"a process of troth fuzz failed: {said['error']}")
-    outcome.steps += said["steps"]
-    outcome.sessions += said["sessions"]
-    outcome.traces += said["traces"]
-    outcome.coverage.add(said["coverage"])
-    for failure in said["failures"]:
-        outcome.failures.setdefault(failure.property, failure)
-    enough = budget.sessions is not None and outcome.sessions >= budget.sessions
-    if enough or (outcome.failures and not budget.keep_going):
-        stop.set()
+            job.process.join(5)
+            if job.process.is_alive():
+                job.process.kill()
+                job.process.join()
+            outcome.add(job.done)
 
 
 def _work(asked: Asked, seed: int, budget: Budget, stop: Any, pipe: Connection) -> None:
@@ -167,53 +193,3 @@ def _batch(outcome: Outcome) -> dict[str, Any]:
     outcome.steps = outcome.sessions = 0
     outcome.traces = []
     return said
-
-
-# -- what is kept ------------------------------------------------------------------------------------------------------
-
-
-@frozen
-class Kept:
-    """Failures in a folder, a file each. What is in it is tried before anything else, and taken out once it does not fail any more."""
-
-    folder: Path
-
-    def files(self, asked: Asked) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Those of this target and these worlds, in order of their names; a file that is none is passed over."""
-        for path in sorted(self.folder.glob("*.json")) if self.folder.is_dir() else ():
-            try:
-                said = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError:
-                continue
-            mine = isinstance(said, dict) and said.get("target") == asked.target and said.get("worlds") == list(asked.worlds)
-            if mine and said.get("bounds") == dict(asked.bounds) and isinstance(said.get("token"), str):
-                yield path, said
-
-    def keep(self, asked: Asked, failure: Failure, seed: int) -> Path:
-        """Write a failure down. Its folder is made if need be."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        name = re.sub(r"\W+", "-", f"{asked.target} {'-'.join(asked.worlds) or 'all'} {failure.property}").strip("-")
-        path = self.folder / f"{name}.json"
-        said = {
-            "target": asked.target,
-            "worlds": list(asked.worlds),
-            "bounds": dict(asked.bounds),
-            "property": failure.property,
-            "token": failure.token,
-            "seed": seed,
-        }
-        path.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
-        return path
-
-    def tried(self, asked: Asked, target: Target, coverage: Coverage) -> Iterator[tuple[Path, SessionResult | None]]:
-        """Each of them, played again. ``None``, and its file is gone, where it fails no more or fits nothing any more."""
-        for path, said in self.files(asked):
-            try:
-                result: SessionResult | None = target.replay(said["token"], coverage=coverage)
-            except BadToken:
-                result = None
-            if result is None or result.failure is None:
-                path.unlink()
-                yield path, None
-            else:
-                yield path, result
