@@ -6,7 +6,7 @@ Rule 2.  The order in which runnable tasks take their turns is asked for, so tha
 Rule 3.  Nothing waits for the system. What comes over a descriptor is looked for when somebody says so.
 
 trio's loop is a generator that is resumed after each wait for I/O; that is what guest mode is made of, and what is used here without
-its thread. It is no public part of trio, so a test pins what of it is relied on.
+its thread. It is no public part of trio: ``inside`` looks whether everything is there.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from typing import Any, Protocol
 import trio
 import trio.abc
 from attrs import define
-from trio._core import _run
 
+from troth.testing.live.inside import trio_inside
+
+_run = trio_inside()
 MIX = 6364136223846793005
 WIDTH = 2**64
 TURNS_LIMIT = 100_000
@@ -110,9 +112,8 @@ class Stepper:
     def settle(self, *, look: bool = False) -> None:
         """Run until nothing can run at this time. ``look`` for what has come over descriptors first."""
         runner, resume, deadlines, now = self._runner, self._resume, self._runner.deadlines, self.clock.now
-        trio_itself: Any = _run
-        held = trio_itself._r, trio_itself._ALLOW_DETERMINISTIC_SCHEDULING
-        trio_itself._r, trio_itself._ALLOW_DETERMINISTIC_SCHEDULING = self.schedule, True
+        held = _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING
+        _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING = self.schedule, True
         turns = 0
         try:
             if look:
@@ -125,7 +126,7 @@ class Stepper:
         except StopIteration:
             self.over = True
         finally:
-            trio_itself._r, trio_itself._ALLOW_DETERMINISTIC_SCHEDULING = held
+            _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING = held
 
     def start(self, function: Callable[..., Awaitable[object]], *arguments: object, nursery: trio.Nursery) -> None:
         """Start a task there; it runs when it settles."""
