@@ -1,0 +1,1 @@
+"""Paths of models, performed on the live runtime."""
