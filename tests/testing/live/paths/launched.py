@@ -20,16 +20,21 @@ from tests.testing.live.paths.holding import Held, due, longer
 from troth.models.links import LinkComponent, Status
 from troth.models.system import ActionKind, State, System
 from troth.models.trace import Reaction, TraceStep
+from troth.models.worlds.protocol.reading import layout
 from troth.runtime.sim.faults import DOWN, UP, Direction
 from troth.runtime.wire.kinds import CHUNK, Pull, PullEnd
 from troth.spec import core as c
 from troth.spec import messages as m
+from troth.statemachines.host import HOST
+from troth.statemachines.host.states import HostSessionState
+from troth.statemachines.trainer import TRAINER
 from troth.statemachines.trainer.ledger import LedgerState
 from troth.testing.live.calling import Call
 from troth.testing.live.lines import Frame, Line, fields_of, same
 from troth.testing.live.parties import Wrong
 from troth.testing.live.seats import Seat
 from troth.testing.live.stage import Setup, Stage
+from troth.testing.paths import Bars
 
 LARGE = {"w": np.arange(5000, dtype=np.int64)}
 """A payload that does not ride in its message, of one chunk."""
@@ -75,6 +80,10 @@ NUMBERS = {"init": 1, "receive": 2, "send": 3, "resend": 4, "other": 4, "shutdow
 """What the worlds number the calls of a trainer's user. Which number a call has is all the same to it."""
 
 
+USES = ("trainer.take", "trainer.receive", "trainer.give up receive")
+"""What the script does about a task that was handed to it."""
+
+
 def hands_over(step: TraceStep) -> bool:
     """Whether a task is handed to whoever waits in receive()."""
     found = [reaction for reaction in step.reactions if reaction.name == "trainer"]
@@ -82,9 +91,49 @@ def hands_over(step: TraceStep) -> bool:
     return bool(found) and handed in str(found[-1].after) and handed not in str(found[0].before)
 
 
-def taken_at_once(step: TraceStep) -> bool:
-    """Whether receive() finds a task: then it takes it in the same moment, and nothing comes in between."""
-    return step.action.name == "trainer.receive" and hands_over(step)
+def at_once(step: TraceStep) -> str | None:
+    """The action that comes in the same moment, so that nothing comes in between. A receive() that finds a task takes it."""
+    return "trainer.take" if step.action.name == "trainer.receive" and hands_over(step) else None
+
+
+NOBODY_WAITS = "CALL_CANCELLED of receive() comes of a caller that gives up, and nobody is in receive()"
+DOOR_CLOSED = "the trainer dials a host that has hung up for good: it is refused at the door, and no link comes up"
+NO_LINK = "a link is cut that nobody has opened yet: there is no connection to cut"
+
+
+def bars(system: System) -> Bars:
+    """What the runtime cannot be led along. Each of these is something that a world allows because it does no harm there."""
+    places = {table.component.name: index for index, table in enumerate(system.components)}
+    trainer, network = places["trainer"], places.get("network")
+
+    def barred(state: State, step: TraceStep) -> str | None:
+        local: Any = system.components[trainer].states[state[trainer]]
+        if step.action.name == "trainer.give up receive" and not receiving(local):
+            return NOBODY_WAITS
+        if network is not None and step.action.kind is ActionKind.CUT:
+            opened: Any = system.components[network].states[state[network]]
+            if len(opened.state) < 2:
+                return NO_LINK
+        for reaction in step.reactions:
+            before: Any = reaction.before
+            if reaction.name == "host" and isinstance(reaction.operation, c.LinkUp) and hung_up(before):
+                return DOOR_CLOSED
+        return None
+
+    return barred
+
+
+def receiving(trainer: Any) -> bool:
+    """Whether somebody is in receive(), by the state of a world's trainer."""
+    slots = trainer.state[0]
+    calls, ledger = (slots[layout(TRAINER).places[name]] for name in ("calls", "ledger"))
+    return any(slot[0] == "receive" for slot in calls) or any(slot[1] == LedgerState.HANDED.name for slot in ledger)
+
+
+def hung_up(host: Any) -> bool:
+    """Whether a world's host has no session any more."""
+    session = host.state[0][layout(HOST).places["session"]]
+    return session[0] in (HostSessionState.CLOSING.name, HostSessionState.CLOSED.name)
 
 
 @define(eq=False)
@@ -209,7 +258,7 @@ class Launched:
             case _:
                 raise CannotPerform(f"{action.name}: {action.kind.value} of a party")
         self._settle()
-        return not (taken_at_once(step) and ahead and ahead[0].action.name == "trainer.take")
+        return at_once(step) is None
 
     def _settle(self) -> None:
         self.stage.settle()
@@ -379,6 +428,9 @@ class Launched:
 
     def _receive(self) -> None:
         seat = self.seat
+        if self.receives is not None and self.receives.task in self.held.waiting:
+            self._take()  # the task that was handed over was cancelled meanwhile: nothing is taken, and it waits on
+            return
 
         async def receive() -> Any:
             call.task = trio.lowlevel.current_task()
@@ -397,6 +449,9 @@ class Launched:
         if self.receives.done:
             return  # it was there already, and taken at once
         self.held.let_go(self.receives.task, self.stage.stepper)
+        self.stage.settle()
+        if not self.receives.done:
+            self.held.tasks.add(self.receives.task)
 
     def _give_up_ahead(self, step: TraceStep, ahead: Sequence[TraceStep]) -> None:
         """A caller that gives up in the very moment in which a task is handed to it has given up before: else it would have the task.
@@ -406,7 +461,7 @@ class Launched:
         call = self.receives
         if call is None or call.done or call.given_up or step.action.name.startswith("trainer."):
             return
-        uses = (later.action.name for later in ahead if later.action.name in ("trainer.take", "trainer.give up receive"))
+        uses = (later.action.name for later in ahead if later.action.name in USES)
         if next(uses, "") == "trainer.give up receive" and hands_over(step):
             call.give_up()
 
@@ -455,7 +510,7 @@ class Launched:
     def differences(self, steps: Sequence[TraceStep], state: State) -> list[str]:
         """See ``Conductor``."""
         here = {self._host_party(party) for party in self.stage.backend._driver}
-        over = [name for name in self.parties.cores if name not in here and name.startswith("receiver")]
+        over = [name for name in self.parties.indices if name not in here and name.startswith("receiver")]
         found = self.parties.differences(steps, state, over)
         for link in ("trainer>host:control", "host>trainer:control"):
             found += self._on_link(link, state)

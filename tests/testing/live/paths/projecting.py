@@ -11,8 +11,10 @@ messages on their way. Left out, because the worlds leave them out:
 - *bytes*. A world says that a transfer is complete, or has failed; that bytes moved before is the runtime's own, and so are the links that
   they move over, and what is heard of them.
 - *LINK_UP and LINK_LOST* where a world has no such thing: it is told only of cuts.
-- a *take* of the task that is held already: receive() finds it, and takes it once more, which changes nothing. No world has it.
-- what a *receiver that is over* is told: the runtime has forgotten it. In the world it is there, and nothing comes of it.
+- a *take* that changes nothing: receive() finds the task that its caller holds already, and takes it once more; or the task that was
+  handed to it was cancelled before it had its turn, and it waits on. In a world the script would call receive() again.
+- what a *receiver* is told before it has begun and once it is over: the runtime has none then. In the world it is there, and nothing
+  comes of it.
 - what a receiver *derives* of a message that is still on its way (``Hello.claim`` and the like): it is not there yet. It is compared once
   the message has been taken.
 """
@@ -99,8 +101,10 @@ def events_of(step: TraceStep, index: int) -> list[c.Event]:
 def without_wires(events: Iterable[c.Event], expected: list[c.Event]) -> list[c.Event]:
     """The events that a world speaks of: those that it has here, and all that do not come of links, bytes or a task taken again."""
     found: list[c.Event] = []
-    for event in map(plain, events):
-        if event not in expected and (isinstance(event, WIRED) or (event == AGAIN and found[-1:] == [RECEIVE])):
+    took = [plain(event) for event in events]
+    for at, event in enumerate(took):
+        beside = RECEIVE in (*took[max(0, at - 1) : at], *took[at + 1 : at + 2])
+        if event not in expected and (isinstance(event, WIRED) or (event == AGAIN and beside)):
             continue
         found.append(event)
     return found
