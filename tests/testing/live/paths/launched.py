@@ -61,19 +61,15 @@ class Unjudged(Stage):
 
     def judged(self) -> None:
         """Keep up with the connections, and with what died."""
-        judge = self.judge
-        self.judge.look = self._see  # type: ignore[method-assign]
-        try:
-            Stage.judged(self)
-        finally:
-            self.judge = judge
-
-    def _see(self) -> None:
-        for line in self.judge.lines:
+        judge, found = self.judge, self.network.connections
+        if self._crashed:
+            raise Wrong("fault", repr(self._crashed[0]))
+        judge.lines += map(Line, found[self._known :])
+        self._known = len(found)
+        for line in judge.lines:
             line.look()
-        for side in self.judge.sides():
+        for side in judge.sides():
             side.records.clear()
-            side.local.clear()
 
 
 NUMBERS = {"init": 1, "receive": 2, "send": 3, "resend": 4, "other": 4, "shutdown": 5}
@@ -92,12 +88,17 @@ def hands_over(step: TraceStep) -> bool:
 
 
 def at_once(step: TraceStep) -> str | None:
-    """The action that comes in the same moment, so that nothing comes in between. A receive() that finds a task takes it."""
+    """The action that comes in the same moment, so that nothing comes in between. A receive() that finds a task takes it; and init() has
+    the trainer dial, whose link comes up."""
+    if step.action.name == "trainer.init" and not any(isinstance(reaction.operation, c.LinkUp) for reaction in step.reactions):
+        return "trainer.link up"
     return "trainer.take" if step.action.name == "trainer.receive" and hands_over(step) else None
 
 
 NOBODY_WAITS = "CALL_CANCELLED of receive() comes of a caller that gives up, and nobody is in receive()"
 DOOR_CLOSED = "the trainer dials a host that has hung up for good: it is refused at the door, and no link comes up"
+HUNG_UP = "a side whose session is over has closed the link, and what is said on it afterwards does not arrive; in the world it does"
+OVER = ("CLOSING", "CLOSED", "ABORTED")
 NO_LINK = "a link is cut that nobody has opened yet: there is no connection to cut"
 
 
@@ -275,7 +276,9 @@ class Launched:
         moved = False
         for line in self._lines("data"):
             for way in (UP, DOWN):
-                while (pipe := line.sim.pipes[way]).waiting and self._instant(pipe.waiting[0]):
+                waiting = line.sim.pipes[way].waiting
+                last = max((at for at, data in enumerate(waiting) if self._instant(data)), default=-1)
+                for _ in range(last + 1):  # what was written before it comes before it
                     self.stage.let(line, way)
                     moved = True
         return moved
@@ -514,11 +517,19 @@ class Launched:
         found = self.parties.differences(steps, state, over)
         for link in ("trainer>host:control", "host>trainer:control"):
             found += self._on_link(link, state)
+        if found and self._hung_up():
+            raise CannotPerform(HUNG_UP)
         if self.judged:
             ours, theirs = self.stage.snapshots()
             if ours != theirs:
                 found.append(f"the judge's cores are {ours}, and the runtime's {theirs}")
         return found
+
+    def _hung_up(self) -> bool:
+        """Whether a side whose session is over has closed the link."""
+        return not self._linked and any(
+            name in self.parties.cores and self.parties.cores[name].state("session").name in OVER for name in ("host", "trainer")
+        )
 
     def _on_link(self, link: str, state: State) -> list[str]:
         status, wanted = messages_of(self.system, state, link)
