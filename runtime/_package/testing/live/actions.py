@@ -25,7 +25,7 @@ from troth.spec.core import Message
 from troth.statemachines.trainer.ledger import LedgerState
 from troth.statemachines.trainer.states import TrainerSessionState
 from troth.testing.live.choices import Choices
-from troth.testing.live.lines import Line
+from troth.testing.live.lines import Line, heard
 from troth.testing.live.parties import Wrong
 from troth.testing.live.seats import Seat
 from troth.testing.live.stage import Stage
@@ -190,7 +190,7 @@ def tear(play: Play, option: Option) -> None:
     line, way = option
     pipe = line.sim.pipes[way]
     nbytes = 1 + play.choices.choose(len(pipe.waiting[0]) - 1) if len(pipe.waiting[0]) > 1 else 1
-    if line.sim.role == "data":
+    if line.sim.role == "data" and heard(pipe.waiting[0]):
         play.stage.judge.transfers.torn(line, way, pipe.waiting[0])
     line.sim.cut_after(way, nbytes)
     if pipe.waiting:

@@ -17,7 +17,7 @@ from troth.runtime.sim.network import SimConnection
 from troth.runtime.sim.pipe import Pipe
 from troth.runtime.wire import challenge, frames
 from troth.runtime.wire.codec import decode
-from troth.runtime.wire.kinds import BY_CODE
+from troth.runtime.wire.kinds import BY_CODE, CHUNK
 from troth.spec.core import Message
 from troth.testing.live.parties import Wrong
 
@@ -174,6 +174,14 @@ class Line:
         way.fresh.clear()
         if way.owed and not way.blocked:
             raise Wrong("wire", f"connection {self.sim.number}: {way.owed[0].message} had to be written, and was not")
+
+
+def heard(data: bytes) -> bool:
+    """Whether its reader can make anything of it: a whole frame, or bytes of a CHUNK. A writer that ends leaves pieces behind."""
+    if len(data) < HEADER:
+        return False
+    _, _, code, _, length = frames.HEADER.unpack_from(data)
+    return len(data) == HEADER + length or (code == CHUNK and len(data) > HEADER + frames.CHUNK_HEAD_BYTES)
 
 
 def kind_code(message: Message) -> int:

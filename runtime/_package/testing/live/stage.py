@@ -35,7 +35,7 @@ from troth.statemachines import SupervisorConfig, TrainerConfig
 from troth.testing.live.calling import Call
 from troth.testing.live.fickle import Fickle
 from troth.testing.live.judging import Judge
-from troth.testing.live.lines import Frame, Line
+from troth.testing.live.lines import Frame, Line, heard
 from troth.testing.live.parties import Shadow, Side, Wrong
 from troth.testing.live.recording import Recording
 from troth.testing.live.seats import Seat
@@ -267,7 +267,7 @@ class Stage:
         """A frame arrives; one that ``stays`` may arrive again."""
         pipe = line.sim.pipes[way]
         whole = line.ways[way].pipe.let(index, stays=stays)
-        if pipe.deaf or pipe.broken:
+        if pipe.deaf or pipe.broken or not heard(whole):
             return
         frame = Frame.of(whole)
         if line.sim.role == "data":
