@@ -1,0 +1,75 @@
+"""What a scenario is, and how it is played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import frozen
+
+from tests.testing.live.scenarios.scene import Scene
+from troth.spec.core import Step
+from troth.testing.coverage import Coverage
+from troth.testing.live.parties import Shadow
+from troth.testing.live.playing import quietly
+from troth.testing.live.stage import Setup
+
+
+@frozen
+class Scenario:
+    """A play, and what it is for."""
+
+    name: str
+    play: Callable[[Scene], None]
+    rows: tuple[str, ...]
+    """What it must fire: ``party.machine.row``."""
+    setup: Setup
+    forged: bool
+
+
+SCENARIOS: list[Scenario] = []
+"""All of them, in the order in which they are declared."""
+
+
+def scenario(*rows: str, forged: bool = False, **setup: Any) -> Callable[[Callable[[Scene], None]], Callable[[Scene], None]]:
+    """Declares a scenario: the rows that it is for, as ``"party: machine.row machine.row"``, and how its stage is set."""
+
+    def declared(play: Callable[[Scene], None]) -> Callable[[Scene], None]:
+        names = []
+        for line in rows:
+            party, _, found = line.partition(": ")
+            names += [f"{party}.{name}" for name in found.split()]
+        SCENARIOS.append(Scenario(play.__name__, play, tuple(names), Setup(**setup), forged))
+        return play
+
+    return declared
+
+
+class Unplayed(AssertionError):
+    """A scenario has not come to what it is for."""
+
+
+def played(scenario: Scenario, coverage: Coverage, watch: Callable[[Shadow, Any, Step], None] | None = None) -> Scene:
+    """Play it to its end, and count what fires. Raises ``Wrong`` where the runtime is, and ``Unplayed`` if a row did not fire."""
+    scene = Scene(scenario.setup, forged=scenario.forged)
+
+    def stepped(shadow: Shadow, step: Step) -> None:
+        scene.note(shadow, step)
+        if not shadow.counted:
+            shadow.counted = True
+            coverage.begin(shadow.kind, shadow.kind)
+        coverage.step(shadow.kind, step, shadow.kind)
+
+    scene.stage.judge.stepped = stepped
+    try:
+        with quietly():
+            scenario.play(scene)
+            scene.finish()
+    except BaseException:
+        with quietly():
+            scene.stage.drop()
+        raise
+    missing = [row for row in scenario.rows if row not in scene.fired]
+    if missing:
+        raise Unplayed(f"{scenario.name}: {', '.join(missing)} did not fire")
+    return scene
