@@ -194,12 +194,13 @@ def accepted(memory: Any, seen: Seen) -> Any:
 
 
 def signalled(memory: Any, seen: Seen) -> Any:
-    """P16: whether TERM was sent, and whether the guardian is gone."""
+    """P16: whether TERM was sent, and whether the guardian is gone. What is being killed may be killed again."""
     if memory == BROKEN:
         return BROKEN
     termed, orphaned = memory
     orphaned |= isinstance(seen.event, c.OwnerLost)
     waited = termed and isinstance(seen.event, c.TimerFired) and seen.event.timer == "process"
+    waited |= seen.before.process.state is ProcessState.KILLING
     for effect in seen.effects:
         if isinstance(effect, c.SignalProcess):
             kills = effect.signal is c.ProcessSignal.KILL
