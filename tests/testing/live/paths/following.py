@@ -105,7 +105,7 @@ def follow(system: System, conductor: Conductor, story: Trace, at_once: AtOnce) 
     """Perform the actions of ``story``. Raises ``Diverged`` if the live runtime does not do what ``system`` does."""
     follower = Follower(system, conductor, at_once)
     skipped: list[str] = []
-    early = Counter[str]()
+    early = Counter[str | None]()
     apart: str | None = None
     for at, wanted in enumerate(story.steps):
         if early[wanted.action.name]:
@@ -116,7 +116,7 @@ def follow(system: System, conductor: Conductor, story: Trace, at_once: AtOnce) 
                 skipped.append(named(wanted))
             else:
                 together = follower.take(step, list(story.steps[at + 1 :]))
-                if together is not None:
+                if together in {later.action.name for later in story.steps[at + 1 :]}:
                     early[together] += 1
         if apart is None and not early.total() and follower.apart(story, wanted.state):
             apart = named(wanted)

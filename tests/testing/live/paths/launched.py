@@ -7,6 +7,7 @@ scheduler are held in the conductor's hand.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -21,10 +22,11 @@ from troth.models.links import LinkComponent, Status
 from troth.models.system import ActionKind, State, System
 from troth.models.trace import Reaction, TraceStep
 from troth.models.worlds.protocol.reading import layout
+from troth.runtime.errors import RuntimeFault
 from troth.runtime.sim.faults import DOWN, UP, Direction
 from troth.runtime.wire.kinds import CHUNK, Pull, PullEnd
 from troth.spec import core as c
-from troth.spec import messages as m
+from troth.spec.limits import Limits
 from troth.statemachines.host import HOST
 from troth.statemachines.host.states import HostSessionState
 from troth.statemachines.trainer import TRAINER
@@ -137,6 +139,11 @@ def hung_up(host: Any) -> bool:
     return session[0] in (HostSessionState.CLOSING.name, HostSessionState.CLOSED.name)
 
 
+def counts(limits: Limits) -> dict[str, int]:
+    """Those of the limits that are no durations."""
+    return {f.name: getattr(limits, f.name) for f in attrs.fields(Limits) if f.metadata["unit"] == "count"}
+
+
 @define(eq=False)
 class Launched:
     """See the module. ``judged=False`` for a runtime whose tables were changed."""
@@ -159,19 +166,9 @@ class Launched:
     """Whether results are too large to ride in their messages."""
 
     def __attrs_post_init__(self) -> None:
-        self.parties = parties = Parties(self.system)
-        host, trainer = parties.config("host"), parties.config("trainer")
-        if not host.launched:
-            raise CannotPerform("an attached pair: the runtime launches its trainers")
-        counts = {f.name: getattr(host.limits, f.name) for f in attrs.fields(type(host.limits)) if f.metadata["unit"] == "count"}
-        receiver = next((parties.config(name) for name in parties.indices if name.startswith("receiver")), None)
-        self.large = receiver is not None
-        setup = Setup(
-            persistent=not trainer.one_shot,
-            fail_unresponsive=host.fail_unresponsive,
-            limits=longer(type(host.limits)(), **counts),
-            takes_term=True,
-        )
+        self.parties = Parties(self.system)
+        self.large = any(name.startswith("receiver") for name in self.parties.indices)
+        setup = self._setup()
         self.stage = (Stage if self.judged else Unjudged)(setup, schedule=self.held)  # type: ignore[arg-type]
         self.merges = any(isinstance(t.component, LinkComponent) and t.component.merges for t in self.system.components)
         self.wired = any(t.component.name == "bytes" for t in self.system.components)
@@ -186,6 +183,18 @@ class Launched:
 
         processes.spawn = spawned  # type: ignore[method-assign]
         self.stage.judge.heard_delay_s = 1e9
+
+    def _setup(self) -> Setup:
+        """A stage for the configurations of the world."""
+        host, trainer = self.parties.config("host"), self.parties.config("trainer")
+        if not host.launched:
+            raise CannotPerform("an attached pair: the runtime launches its trainers")
+        return Setup(
+            persistent=not trainer.one_shot,
+            fail_unresponsive=host.fail_unresponsive,
+            limits=longer(type(host.limits)(), **counts(host.limits)),
+            takes_term=True,
+        )
 
     # -- who is who ----------------------------------------------------------------------------------------------------
 
@@ -547,6 +556,9 @@ class Launched:
 
     def close(self) -> None:
         """Let everything happen that can, kill the trainer, and leave: nothing may be left behind."""
+        self._end()
+
+    def _end(self) -> None:
         stage = self.stage
         stage.network.faults.decide = None
         self.heard.set()
@@ -566,8 +578,8 @@ class Launched:
         stage.close()
 
     def drop(self) -> None:
-        """See ``Conductor``."""
-        self.stage.drop()
-
-
-__all__ = ["Launched", "m"]
+        """See ``Conductor``. Nobody relies on tables any more that may be wrong: it ends as a runtime that has broken down."""
+        with suppress(Exception):
+            self.stage.backend._break_down(RuntimeFault("the run is dropped"))
+            self._end()
+        self.stage.stepper.drop()
