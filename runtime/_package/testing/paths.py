@@ -96,7 +96,8 @@ class Graph:
         """How many states there are."""
         return len(self.out)
 
-    def _next(self, place: Place) -> Iterator[tuple[Edge, Place]]:
+    def onward(self, place: Place) -> Iterator[tuple[Edge, Place]]:
+        """The edges that can be taken from there, and where each leads."""
         state, forced = place
         for edge in self.out[state]:
             if (forced is None or edge.step.action.name == forced) and self.bars(state, edge.step) is None:
@@ -112,7 +113,7 @@ class Graph:
         start: Place = (self.system.initial, None)
         seen, waiting, found = {start}, [start], set[int]()
         while waiting:
-            for edge, after in self._next(waiting.pop()):
+            for edge, after in self.onward(waiting.pop()):
                 found.add(edge.number)
                 if after not in seen:
                     seen.add(after)
@@ -141,7 +142,7 @@ class Graph:
         waiting = deque([start])
         while waiting:
             here = waiting.popleft()
-            for edge, after in self._next(here):
+            for edge, after in self.onward(here):
                 if edge.number in wanted:
                     way = [edge]
                     while (before := came[here]) is not None:
@@ -156,6 +157,6 @@ class Graph:
     def _whole(self, path: list[Edge], place: Place) -> list[Edge]:
         """A path that does not end before what is forced has come."""
         while place[1] is not None:
-            edge, place = next(self._next(place))
+            edge, place = next(self.onward(place))
             path.append(edge)
         return path

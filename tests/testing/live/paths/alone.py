@@ -169,6 +169,10 @@ class Alone(Launched):
                 self._settle()
             return Launched.perform(self, step, ahead)
 
+    @staticmethod
+    def _at_once(step: TraceStep) -> str | None:
+        return at_once(step)
+
     # -- what happens --------------------------------------------------------------------------------------------------
 
     def _call(self, party: str, what: str, step: TraceStep) -> None:
@@ -198,8 +202,6 @@ class Alone(Launched):
 
     def _called(self, name: str, event: c.Called) -> None:
         session, seat, stage = self.seat.session, self.seat, self.stage
-        if session._driver.on_step == seat.side.note:
-            self._listen(session._driver, lambda party: party)
         match name:
             case "init":
                 self.calls["init"] = stage.seat_call(seat, "init", session.init)

@@ -11,13 +11,16 @@ from collections.abc import Callable
 
 from attrs import define, field, frozen
 
-from tests.testing.live.paths.conducting import Conductor, Diverged, named
+from tests.testing.live.paths.conducting import CannotPerform, Conductor, Diverged, named
+from tests.testing.live.paths.projecting import alike
 from troth.models.expressions import Expr, boolean
 from troth.models.properties import LIVENESS, Property
 from troth.models.replaying import violated_by
 from troth.models.system import State, System
 from troth.models.trace import Trace, TraceStep, edges
+from troth.testing.paths import Graph, Place
 
+NO_SUCH_THING = "it is not on its way, does not run, or nobody waits for it"
 AtOnce = Callable[[TraceStep], "str | None"]
 
 
@@ -28,9 +31,9 @@ class Followed:
     run: Trace
     """What the live runtime did, as a run of the world beside it."""
     skipped: tuple[str, ...]
-    """Actions of the counterexample that do not exist here: nothing is on its way, no timer runs, nobody waits."""
+    """Actions of the counterexample that do not exist here, and why."""
     apart: str | None
-    """The action at which the mutant did something else; ``None`` if it never did."""
+    """The action at which the mutant does something else, or which it alone has; ``None`` if there is none."""
 
     def violates(self, claim: Property) -> bool:
         """Whether the run is a counterexample itself."""
@@ -46,36 +49,30 @@ class Follower:
     at_once: AtOnce
     steps: list[TraceStep] = field(factory=list)
     done: list[str] = field(factory=list)
-    _since: list[TraceStep] = field(factory=list)
 
     @property
     def state(self) -> State:
         """Where the world is."""
         return self.steps[-1].state if self.steps else self.system.initial
 
-    def take(self, step: TraceStep, ahead: list[TraceStep]) -> str | None:
-        """Perform an edge of the world, and compare; the action that has come in the same moment. Raises ``Diverged``."""
-        self.done.append(named(step))
-        self._since.append(step)
+    def take(self, step: TraceStep, ahead: list[TraceStep]) -> list[TraceStep]:
+        """Perform an edge of the world, and compare; it, and what has come in the same moment. Raises ``Diverged``, ``CannotPerform``."""
         together = self.at_once(step)
         self.conductor.perform(step, ahead)
-        self.steps.append(step)
+        taken = [step]
         if together is not None:
-            other = next(edge for edge in edges(self.system, step.state) if edge.action.name == together)
-            self._since.append(other)
-            self.conductor.perform(other, ahead)
-            self.steps.append(other)
-        found = self.conductor.differences(self._since, self.state)
+            taken.append(next(edge for edge in edges(self.system, step.state) if edge.action.name == together))
+            self.conductor.perform(taken[-1], ahead)
+        self.done += map(named, taken)
+        self.steps += taken
+        found = self.conductor.differences(taken, self.state)
         if found:
             raise Diverged(self.done, found)
-        self._since.clear()
-        return together
+        return taken
 
     def like(self, wanted: TraceStep) -> TraceStep | None:
         """The edge that is this one, from where the world is."""
-        found = [edge for edge in edges(self.system, self.state) if edge.action.name == wanted.action.name]
-        same = [edge for edge in found if edge.label.variants == wanted.label.variants]
-        return next(iter(same), None)
+        return like(self.system, self.state, wanted)
 
     def run(self, story: Trace | None = None) -> Trace:
         """What was done; a lasso where it came back to where it was before, or stands still for ever as ``story`` does."""
@@ -85,14 +82,6 @@ class Follower:
         loop = first if first < len(states) - 1 or still else None
         return Trace(self.system, self.system.initial, tuple(self.steps), loop)
 
-    def apart(self, story: Trace, state: State) -> bool:
-        """Whether the world is elsewhere than the story."""
-        return self._objects(self.system, self.state) != self._objects(story.system, state)
-
-    @staticmethod
-    def _objects(system: System, state: State) -> list[object]:
-        return [table.states[local] for table, local in zip(system.components, state, strict=True)]
-
     def reach(self, claim: Property, then: Expr) -> bool:
         """Go on, by what is fair, to where the claim's consequence is true. False if no way leads there."""
         fair = frozenset[int]().union(*(one.actions for one in claim.fair))
@@ -101,26 +90,79 @@ class Follower:
         return _true(self.system, then, self.state)
 
 
+def shortest(graph: Graph, claim: Property) -> Trace | None:
+    """The shortest run that breaks the claim, of those that the runtime can be led along. ``None`` if there is none, or if the claim is
+    about what comes in the end."""
+    start: Place = (graph.system.initial, None)
+    came: dict[Place, tuple[TraceStep, Place] | None] = {start: None}
+    waiting = deque([start])
+    while waiting and claim.kind not in LIVENESS:
+        here = waiting.popleft()
+        for edge, after in graph.onward(here):
+            trace = Trace(graph.system, edge.source, (edge.step,))
+            if violated_by(trace, claim):
+                steps, place = [edge.step], here
+                while (before := came[place]) is not None:
+                    steps.append(before[0])
+                    place = before[1]
+                return Trace(graph.system, graph.system.initial, tuple(steps[::-1]))
+            if after not in came:
+                came[after] = edge.step, here
+                waiting.append(after)
+    return None
+
+
+@define
+class Twin:
+    """The world of the counterexample, which does what is performed, for as long as it is where the live one is."""
+
+    system: System
+    state: State
+    apart: str | None = None
+
+    def does(self, taken: TraceStep, system: System) -> None:
+        """The live runtime has taken an edge of its own world."""
+        if self.apart is None:
+            found = like(self.system, self.state, taken)
+            if found is None or not alike(system, taken.state, self.system, found.state):
+                self.apart = named(taken)
+            else:
+                self.state = found.state
+
+    def misses(self, wanted: TraceStep) -> None:
+        """It did not do that: there is no such thing."""
+        if self.apart is None and like(self.system, self.state, wanted) is not None:
+            self.apart = named(wanted)
+
+
 def follow(system: System, conductor: Conductor, story: Trace, at_once: AtOnce) -> tuple[Follower, Followed]:
     """Perform the actions of ``story``. Raises ``Diverged`` if the live runtime does not do what ``system`` does."""
-    follower = Follower(system, conductor, at_once)
+    follower, twin = Follower(system, conductor, at_once), Twin(story.system, story.start)
     skipped: list[str] = []
-    early = Counter[str | None]()
-    apart: str | None = None
+    early = Counter[str]()
     for at, wanted in enumerate(story.steps):
         if early[wanted.action.name]:
             early[wanted.action.name] -= 1  # it has come already, in the moment of what came before it
-        else:
-            step = follower.like(wanted)
+            continue
+        step = follower.like(wanted)
+        try:
             if step is None:
-                skipped.append(named(wanted))
-            else:
-                together = follower.take(step, list(story.steps[at + 1 :]))
-                if together in {later.action.name for later in story.steps[at + 1 :]}:
-                    early[together] += 1
-        if apart is None and not early.total() and follower.apart(story, wanted.state):
-            apart = named(wanted)
-    return follower, Followed(follower.run(story), tuple(skipped), apart)
+                raise CannotPerform(NO_SUCH_THING)
+            taken = follower.take(step, list(story.steps[at + 1 :]))
+        except CannotPerform as reason:
+            skipped.append(f"{named(wanted)}: {reason}")
+            twin.misses(wanted)
+            continue
+        early.update({edge.action.name for edge in taken[1:]} & {later.action.name for later in story.steps[at + 1 :]})
+        for edge in taken:
+            twin.does(edge, system)
+    return follower, Followed(follower.run(story), tuple(skipped), twin.apart)
+
+
+def like(system: System, state: State, wanted: TraceStep) -> TraceStep | None:
+    """The edge that is called like ``wanted``, from there."""
+    found = (edge for edge in edges(system, state) if edge.action.name == wanted.action.name)
+    return next((edge for edge in found if edge.label.variants == wanted.label.variants), None)
 
 
 def kept(follower: Follower, claim: Property) -> bool:

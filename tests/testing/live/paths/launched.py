@@ -16,7 +16,7 @@ import numpy as np
 import trio
 from attrs import define, field
 
-from tests.testing.live.paths.conducting import CannotPerform, Parties, messages_of
+from tests.testing.live.paths.conducting import CannotPerform, Parties, Unlike, messages_of
 from tests.testing.live.paths.holding import Held, due, longer
 from troth.models.links import LinkComponent, Status
 from troth.models.system import ActionKind, State, System
@@ -157,6 +157,8 @@ class Launched:
     """The guardian may say that the process has started."""
     exits: bool = field(default=False, init=False)
     """The process was told to end."""
+    _together: bool = field(default=False, init=False)
+    """The last action has brought the next one about, too."""
     receives: Patient | None = field(default=None, init=False)
     calls: dict[str, Call] = field(factory=dict, init=False)
     merges: bool = field(init=False)
@@ -268,10 +270,18 @@ class Launched:
             case _:
                 raise CannotPerform(f"{action.name}: {action.kind.value} of a party")
         self._settle()
-        return at_once(step) is None
+        self._together = self._at_once(step) is not None
+        return not self._together
+
+    @staticmethod
+    def _at_once(step: TraceStep) -> str | None:
+        return at_once(step)
 
     def _settle(self) -> None:
         self.stage.settle()
+        for seat in self.stage.seats:
+            if seat.session._driver.on_step == seat.side.note:
+                self._listen(seat.session._driver, lambda party: party)
         for seat in self.stage.seats:
             seat.process.stuck = seat.stuck = not seat.gone and not self.exits  # it ends when the path says so, whatever it is sent
         while self._pump():
@@ -411,8 +421,6 @@ class Launched:
     def _trainer_call(self, what: str) -> None:
         stage, seat = self.stage, self.seat
         session = seat.session
-        if session._driver.on_step == seat.side.note:
-            self._listen(session._driver, lambda party: party)
         if what in NUMBERS:
             session._calls._last = NUMBERS[what] - 1
         tree, other = (LARGE, OTHER_LARGE) if self.large else (SMALL, OTHER)
@@ -459,7 +467,11 @@ class Launched:
         if self.receives is None:
             raise CannotPerform("nobody has received")
         if self.receives.done:
+            if not self._together:
+                raise CannotPerform("its receive() has returned")
             return  # it was there already, and taken at once
+        if self.receives.task not in self.held.waiting:
+            raise CannotPerform("its receive() was handed nothing")
         self.held.let_go(self.receives.task, self.stage.stepper)
         self.stage.settle()
         if not self.receives.done:
@@ -527,7 +539,7 @@ class Launched:
         for link in ("trainer>host:control", "host>trainer:control"):
             found += self._on_link(link, state)
         if found and self._hung_up():
-            raise CannotPerform(HUNG_UP)
+            raise Unlike(HUNG_UP)
         if self.judged:
             ours, theirs = self.stage.snapshots()
             if ours != theirs:

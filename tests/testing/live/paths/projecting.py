@@ -27,8 +27,9 @@ from typing import Any, get_args
 from attrs import evolve
 
 from troth.models.parties import Mode, PartyLocal
-from troth.models.system import System
+from troth.models.system import State, System
 from troth.models.trace import TraceStep
+from troth.models.worlds.protocol.reading import layout
 from troth.models.worlds.protocol.watched import Watched
 from troth.spec import core as c
 from troth.spec.engine import PartyCore
@@ -108,3 +109,26 @@ def without_wires(events: Iterable[c.Event], expected: list[c.Event]) -> list[c.
             continue
         found.append(event)
     return found
+
+
+def alike(system: System, state: State, other: System, there: State) -> bool:
+    """Whether two systems of one world are in the same state, but for what the machines of one remember besides."""
+    pairs = zip(system.components, state, other.components, there, strict=True)
+    return all(
+        table.states[local] == twin.states[far] or _alike(watched(system, index), table.states[local], twin.states[far])
+        for index, (table, local, twin, far) in enumerate(pairs)
+    )
+
+
+def _alike(core: Watched | None, one: Any, other: Any) -> bool:
+    if core is None or one.mode is not Mode.UP or other.mode is not Mode.UP:
+        return False
+    (here, seen), (there, met) = one.state, other.state
+    if (one.timers, here[-2:], seen) != (other.timers, there[-2:], met):
+        return False
+    families = layout(core.party).families
+    for machine, part, far in zip(core.party.by_name, here, there, strict=False):
+        slots, others = (part, far) if machine in families else ((part,), (far,))
+        if len(slots) != len(others) or any(slot != more[: len(slot)] for slot, more in zip(slots, others, strict=True)):
+            return False
+    return True
