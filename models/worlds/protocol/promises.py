@@ -53,7 +53,7 @@ def aborted_is_idle(s: Session) -> Expr:
 
 def told_is_accepted(s: Session) -> Expr:
     """P10."""
-    pairs = [s.trainer.handle.see(told_of(e, q)) >> s.host.handle.see(accepted_of(e, q)) for e, q in s.pairs()]
+    pairs = [s.trainer.handle.see(told_of(*one)) >> s.host.handle.see(accepted_of(*one)) for one in s.results()]
     return pairs[0] if len(pairs) == 1 else every(*pairs)
 
 
@@ -65,7 +65,7 @@ def cancel_spares_the_session(s: Session) -> Expr:
 
 def rejected_is_not_accepted(s: Session) -> Expr:
     """P96. A host that was started anew never heard of it."""
-    pairs = [~(s.trainer.handle.see(refused_of(e, q)) & s.host.handle.see(accepted_of(e, q))) for e, q in s.pairs()]
+    pairs = [~(s.trainer.handle.see(refused_of(*one)) & s.host.handle.see(accepted_of(*one))) for one in s.results()]
     return pairs[0] if len(pairs) == 1 else every(*pairs)
 
 

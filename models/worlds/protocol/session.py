@@ -24,7 +24,7 @@ from troth.models.worlds.protocol.reading import Reading
 from troth.models.worlds.protocol.receivers import Receivers, receivers
 from troth.models.worlds.protocol.watched import Watch, Watched, keeps, restarts
 from troth.models.worlds.protocol.watching_host import host_watches
-from troth.models.worlds.protocol.watching_trainer import trainer_watches
+from troth.models.worlds.protocol.watching_trainer import results, trainer_watches
 from troth.spec import core as c
 from troth.spec import messages as m
 from troth.spec.limits import Limits
@@ -94,6 +94,11 @@ class Deal:
     task_payload_waits: bool = False
     """It arrives when it likes, rather than at once."""
 
+    @property
+    def instances(self) -> int:
+        """As many hosts as there can be, one after the other."""
+        return 1 + self.host_restarts
+
 
 @frozen(kw_only=True)
 class Session:
@@ -114,6 +119,10 @@ class Session:
     watches: dict[str, frozenset[str]] = Factory(dict)
     """Which properties are watched, party by party."""
 
+    def results(self) -> Iterable[tuple[tuple[int, int], int]]:
+        """Every result that there can be, as (session, sequence)."""
+        return results(self.deal.instances, self.deal.epochs, self.deal.tasks)
+
     def pairs(self) -> Iterable[tuple[int, int]]:
         """Every (epoch, sequence) that there can be."""
         return [(e, s) for e in range(1, self.deal.epochs + 1) for s in range(1, self.deal.tasks + 1)]
@@ -130,9 +139,9 @@ def session(world: World, deal: Deal, ids: Iterable[str], host_too: Iterable[Wat
     ids = tuple(ids)
     common: dict[str, Any] = {"limits": deal.limits, "launched": deal.launched, "fail_unresponsive": deal.fail_unresponsive}
     trainer_config = TrainerConfig(one_shot=deal.one_shot, **common)
-    host_configs = [HostConfig(receives=deal.host_receives, instance=life, **common) for life in range(1 + deal.host_restarts)]
-    trainer_core = Watched(TRAINER, [trainer_config], chosen(trainer_watches(deal.epochs, deal.tasks), ids), deal.without)
-    host_core = Watched(HOST, host_configs, (*chosen(host_watches(deal.epochs, deal.tasks), ids), *host_too), deal.without)
+    host_configs = [HostConfig(receives=deal.host_receives, instance=life, **common) for life in range(deal.instances)]
+    trainer_core = Watched(TRAINER, [trainer_config], chosen(trainer_watches(deal.epochs, deal.tasks, deal.instances), ids), deal.without)
+    host_core = Watched(HOST, host_configs, (*chosen(host_watches(deal.epochs, deal.tasks, deal.instances), ids), *host_too), deal.without)
     trainer = Reading(world.party("trainer", trainer_core, stale_timers=False), TRAINER)
     host = Reading(world.party("host", host_core, stale_timers=False), HOST)
     losses = world.budget("losses", deal.losses) if deal.losses else None

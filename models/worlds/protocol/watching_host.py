@@ -7,11 +7,13 @@ from typing import Any
 from troth.models.worlds.protocol.watched import Seen, Watch, answers, broken, never
 from troth.models.worlds.protocol.watching_trainer import (
     BROKEN,
-    epoch_of,
+    Session,
     expired_wrongly,
     lost_with_the_link,
     of_session,
     remembers,
+    result,
+    results,
     steered_by_others,
 )
 from troth.spec import core as c
@@ -154,6 +156,11 @@ def ended_by_the_way(seen: Seen) -> bool:
 # -- memories ----------------------------------------------------------------------------------------------------------
 
 
+def session_of(seen: Seen, epoch: int) -> Session:
+    """The session of that epoch that this host opened."""
+    return seen.after.config.instance, epoch
+
+
 def one_out(memory: Any, seen: Seen) -> Any:
     """P07: whether a task is out whose asker was not told yet."""
     rise = seen.after.delivery.data.seq - seen.before.delivery.data.seq
@@ -163,33 +170,33 @@ def one_out(memory: Any, seen: Seen) -> Any:
 
 
 def canonical(memory: Any, seen: Seen) -> Any:
-    """P08: which attempt was said to be the canonical one, as (epoch, sequence, attempt)."""
+    """P08: which attempt was said to be the canonical one, as (session, sequence, attempt)."""
     if memory == BROKEN or not seen.sent(m.ResultAccepted):
         return memory
-    known = {(epoch, seq): attempt for epoch, seq, attempt in memory}
+    known = {(of, seq): attempt for of, seq, attempt in memory}
     for said in seen.sent(m.ResultAccepted):
-        if known.setdefault((said.epoch, said.seq), said.attempt) != said.attempt:
+        if known.setdefault((session_of(seen, said.epoch), said.seq), said.attempt) != said.attempt:
             return BROKEN
-    return tuple((epoch, seq, attempt) for (epoch, seq), attempt in sorted(known.items()))
+    return tuple((of, seq, attempt) for (of, seq), attempt in sorted(known.items()))
 
 
 def decided(memory: Any, seen: Seen) -> Any:
-    """P09: which results were said to be rejected, or accepted, as (epoch, sequence, accepted)."""
+    """P09: which results were said to be rejected, or accepted, as (session, sequence, accepted)."""
     if memory == BROKEN or not seen.sent(m.ResultAccepted, m.ResultRejected):
         return memory
-    known = {(epoch, seq): taken for epoch, seq, taken in memory}
+    known = {(of, seq): taken for of, seq, taken in memory}
     said = [(one, True) for one in seen.sent(m.ResultAccepted)]
     final = (m.RejectReason.CANCELLED, m.RejectReason.EXHAUSTED)
     said += [(one, False) for one in seen.sent(m.ResultRejected) if one.reason in final]
     for one, taken in said:
-        if known.setdefault((one.epoch, one.seq), taken) != taken:
+        if known.setdefault((session_of(seen, one.epoch), one.seq), taken) != taken:
             return BROKEN
-    return tuple((epoch, seq, taken) for (epoch, seq), taken in sorted(known.items()))
+    return tuple((of, seq, taken) for (of, seq), taken in sorted(known.items()))
 
 
 def accepted(memory: Any, seen: Seen) -> Any:
-    """P10: which results were accepted, as (epoch, sequence)."""
-    fresh = {(said.epoch, said.seq) for said in seen.sent(m.ResultAccepted)}
+    """P10: which results were accepted, as (session, sequence)."""
+    fresh = {(session_of(seen, said.epoch), said.seq) for said in seen.sent(m.ResultAccepted)}
     return tuple(sorted({*memory, *fresh})) if fresh else memory
 
 
@@ -225,35 +232,36 @@ def ended(memory: Any, seen: Seen) -> Any:
 
 
 def losses(memory: Any, seen: Seen) -> Any:
-    """P21: which losses were told, as (epoch, sequence): to the receivers, to the supervisor, each once."""
+    """P21: which losses were told, as (session, sequence): to the receivers, to the supervisor, each once."""
     if memory == BROKEN:
         return BROKEN
-    lost = sorted((epoch_of(seen), key) for key in seen.became("acceptance", A.LOST))
-    said = sorted((one.epoch, one.seq) for one in seen.sent(m.DropPayload) if one.lost)
+    now = session_of(seen, seen.after.session.data.epoch)
+    lost = sorted((now, key) for key in seen.became("acceptance", A.LOST))
+    said = sorted((session_of(seen, one.epoch), one.seq) for one in seen.sent(m.DropPayload) if one.lost)
     if said != lost or len(seen.sent(m.ResultLost)) != len(lost) or set(said) & set(memory):
         return BROKEN
     return (*memory, *said)
 
 
 def promised(memory: Any, seen: Seen) -> Any:
-    """P76: the last attempt that was answered UNKNOWN, as (epoch, sequence, attempt)."""
+    """P76: the last attempt that was answered UNKNOWN, as (session, sequence, attempt)."""
     if memory == BROKEN:
         return BROKEN
-    known = {(epoch, seq): attempt for epoch, seq, attempt in memory}
+    now = session_of(seen, seen.after.session.data.epoch)
+    known = {(of, seq): attempt for of, seq, attempt in memory}
     for key in seen.became("acceptance", A.ACCEPTED, A.SAFE):
-        if seen.before.acceptance[key].state is A.AWAITING and seen.after.acceptance[key].data.canonical <= known.get(
-            (epoch_of(seen), key), 0
-        ):
+        if seen.before.acceptance[key].state is A.AWAITING and seen.after.acceptance[key].data.canonical <= known.get((now, key), 0):
             return BROKEN
     for said in seen.sent(m.ResultUnknown):
-        known[said.epoch, said.seq] = max(said.attempt, known.get((said.epoch, said.seq), 0))
+        at = session_of(seen, said.epoch), said.seq
+        known[at] = max(said.attempt, known.get(at, 0))
     live = {at: attempt for at, attempt in known.items() if seen.after.acceptance[at[1]].state not in DECIDED}
-    return tuple((epoch, seq, attempt) for (epoch, seq), attempt in sorted(live.items()))
+    return tuple((of, seq, attempt) for (of, seq), attempt in sorted(live.items()))
 
 
-def accepted_of(epoch: int, seq: int) -> str:
+def accepted_of(session: Session, seq: int) -> str:
     """The observation that this result was accepted at some time."""
-    return f"accepted {epoch}/{seq}"
+    return f"accepted {result(session, seq)}"
 
 
 def twice_is_more(seen: Seen) -> bool:
@@ -268,9 +276,9 @@ def _offered(view: View) -> View:
     return view.at("delivery", None, OFFERED[0], out.data) if out.state in OFFERED else view
 
 
-def host_watches(epochs: int, tasks: int) -> tuple[Watch, ...]:
-    """Every watch of a host; ``epochs`` and ``tasks`` are as many as a world has."""
-    names = {accepted_of(e, s): (lambda memory, one=(e, s): one in memory) for e in range(1, epochs + 1) for s in range(1, tasks + 1)}
+def host_watches(epochs: int, tasks: int, instances: int = 1) -> tuple[Watch, ...]:
+    """Every watch of a host; ``epochs``, ``tasks`` and ``instances`` are as many as a world has."""
+    names = {accepted_of(*one): (lambda memory, one=one: one in memory) for one in results(instances, epochs, tasks)}
     steps = {
         "P11": verdict_rewritten, "P14": expired_wrongly, "P18": steered_by_others, "P24": touched_another, "P26": failed_by_a_stranger,
         "P27": given_out_wrongly, "P28": accepted_late, "P32": replaced, "P34": denied, "P36": moved_back, "P38": lost_wrongly,

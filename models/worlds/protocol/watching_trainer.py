@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from troth.models.worlds.protocol.watched import Seen, Watch, answers, broken, never
 from troth.spec import core as c
 from troth.spec import messages as m
+from troth.spec.views import View
 from troth.statemachines.shared.lease import LeaseState
 from troth.statemachines.shared.source import LIVE as SERVED
 from troth.statemachines.shared.words import CONTROL
@@ -28,6 +29,16 @@ TOLD_TAKEN = (m.Outcome.ACCEPTED, m.Outcome.UNDELIVERED)
 def epoch_of(seen: Seen) -> int:
     """The session's epoch, after the step."""
     return int(seen.after.session.data.epoch)
+
+
+Session: TypeAlias = tuple[int, int]
+"""What tells a session from every other one: the host instance that opened it, and its epoch. Where both sides were started anew neither
+remembers an epoch, and they begin at one again; but the host is another instance then."""
+
+
+def session_of(view: View) -> Session:
+    """The session that a trainer is in."""
+    return view.session.data.instance, view.session.data.epoch
 
 
 def of_session(seen: Seen) -> bool:
@@ -227,9 +238,9 @@ def told_already(memory: Any, seen: Seen) -> Any:
 
 
 def delivered(memory: Any, seen: Seen) -> Any:
-    """P04: which tasks were delivered, as (epoch, sequence)."""
+    """P04: which tasks were delivered, as (session, sequence)."""
     for key in seen.became("ledger", LedgerState.DELIVERED):
-        one = (epoch_of(seen), key)
+        one = (session_of(seen.after), key)
         if memory == BROKEN or one in memory:
             return BROKEN
         memory = (*memory, one)
@@ -237,10 +248,10 @@ def delivered(memory: Any, seen: Seen) -> Any:
 
 
 def rising(memory: Any, seen: Seen) -> Any:
-    """P30: the last task that was delivered, as (epoch, sequence)."""
+    """P30: the last task that was delivered, as (session, sequence). Sessions that one host opened rise, too."""
     for key in seen.became("ledger", LedgerState.DELIVERED):
-        one = (epoch_of(seen), key)
-        if memory == BROKEN or one <= memory:
+        one = (session_of(seen.after), key)
+        if memory == BROKEN or (one[0][0] == memory[0][0] and one <= memory):
             return BROKEN
         memory = one
     return memory
@@ -249,12 +260,12 @@ def rising(memory: Any, seen: Seen) -> Any:
 def passed(memory: Any, seen: Seen) -> Any:
     """P05: by its own count of what came, whether what is given to the user may still come.
 
-    (epoch, highest, second chance, floor, cancelled, what was reserved although it may not come any more).
+    (session, highest, second chance, floor, cancelled, what was reserved although it may not come any more).
     """
-    now = epoch_of(seen)
+    now = session_of(seen.after)
     if memory == BROKEN:
         return BROKEN
-    epoch, highest, second, floor, cancelled, old = memory if memory[0] == now else (now, 0, 0, 0, 0, ())
+    _, highest, second, floor, cancelled, old = memory if memory[0] == now else (now, 0, 0, 0, 0, ())
     said = seen.message
     if of_session(seen):
         floor = max(floor, said.floor) if isinstance(said, m.TaskReady) else floor
@@ -268,37 +279,37 @@ def passed(memory: Any, seen: Seen) -> Any:
         second = said.seq
     if set(seen.became("ledger", LedgerState.DELIVERED)) & set(old):
         return BROKEN
-    return epoch, highest, second, floor, cancelled, old
+    return now, highest, second, floor, cancelled, old
 
 
 def told(memory: Any, seen: Seen) -> Any:
-    """P10: of which results send() said that the host has them, as (epoch, sequence)."""
+    """P10: of which results send() said that the host has them, as (session, sequence)."""
     # A new session lets the callers of the old one return: what they are told is about that one.
-    epoch = seen.before.session.data.epoch
-    fresh = {(epoch, effect.value) for effect in seen.resolved("send") if effect.outcome in TOLD_TAKEN}
+    of = session_of(seen.before)
+    fresh = {(of, effect.value) for effect in seen.resolved("send") if effect.outcome in TOLD_TAKEN}
     return tuple(sorted({*memory, *fresh})) if fresh else memory
 
 
 def refused(memory: Any, seen: Seen) -> Any:
-    """P96: of which results send() said that the host will not take them, as (epoch, sequence)."""
-    epoch = seen.before.session.data.epoch
-    fresh = {(epoch, effect.value) for effect in seen.resolved("send") if effect.outcome is m.Outcome.REJECTED}
+    """P96: of which results send() said that the host will not take them, as (session, sequence)."""
+    of = session_of(seen.before)
+    fresh = {(of, effect.value) for effect in seen.resolved("send") if effect.outcome is m.Outcome.REJECTED}
     return tuple(sorted({*memory, *fresh})) if fresh else memory
 
 
 def consistent(memory: Any, seen: Seen) -> Any:
-    """P33: what send() said last of each result that is remembered, as (epoch, sequence, taken or not)."""
+    """P33: what send() said last of each result that is remembered, as (session, sequence, taken or not)."""
     if memory == BROKEN:
         return BROKEN
-    now = epoch_of(seen)
-    known = {(epoch, seq): taken for epoch, seq, taken in memory if epoch == now and seq in seen.after.ledger}
+    now = session_of(seen.after)
+    known = {(of, seq): taken for of, seq, taken in memory if of == now and seq in seen.after.ledger}
     for effect in seen.resolved("send"):
         if effect.outcome not in (*TOLD_TAKEN, m.Outcome.REJECTED, m.Outcome.CANCELLED) or effect.value not in seen.after.ledger:
             continue
         taken = effect.outcome in TOLD_TAKEN
         if known.setdefault((now, effect.value), taken) != taken:
             return BROKEN
-    return tuple((epoch, seq, taken) for (epoch, seq), taken in sorted(known.items()))
+    return tuple((of, seq, taken) for (of, seq), taken in sorted(known.items()))
 
 
 def remembers(id_: str, start: Any, after: Callable[[Any, Seen], Any], *, lasts: bool = True) -> Watch:
@@ -306,20 +317,32 @@ def remembers(id_: str, start: Any, after: Callable[[Any, Seen], Any], *, lasts:
     return Watch(id_, start, after, {broken(id_): lambda memory: memory == BROKEN}, lasts)
 
 
-def told_of(epoch: int, seq: int) -> str:
+def told_of(session: Session, seq: int) -> str:
     """The observation that send() said that the host has this result."""
-    return f"told {epoch}/{seq}"
+    return f"told {result(session, seq)}"
 
 
-def refused_of(epoch: int, seq: int) -> str:
+def refused_of(session: Session, seq: int) -> str:
     """The observation that send() said that the host will not take this result."""
-    return f"refused {epoch}/{seq}"
+    return f"refused {result(session, seq)}"
 
 
-def trainer_watches(epochs: int, tasks: int) -> tuple[Watch, ...]:
-    """Every watch of a trainer; ``epochs`` and ``tasks`` are as many as a world has."""
-    names = {told_of(e, s): (lambda memory, one=(e, s): one in memory) for e in range(1, epochs + 1) for s in range(1, tasks + 1)}
-    rejected = {refused_of(e, s): (lambda memory, one=(e, s): one in memory) for e in range(1, epochs + 1) for s in range(1, tasks + 1)}
+def result(session: Session, seq: int) -> str:
+    """A result, as the names of observations have it."""
+    instance, epoch = session
+    return f"{epoch}/{seq} of host {instance}" if instance else f"{epoch}/{seq}"
+
+
+def results(instances: int, epochs: int, tasks: int) -> list[tuple[Session, int]]:
+    """Every result that there can be, as (session, sequence)."""
+    return [((i, e), s) for i in range(instances) for e in range(1, epochs + 1) for s in range(1, tasks + 1)]
+
+
+def trainer_watches(epochs: int, tasks: int, instances: int = 1) -> tuple[Watch, ...]:
+    """Every watch of a trainer; ``epochs``, ``tasks`` and host ``instances`` are as many as a world has."""
+    every = results(instances, epochs, tasks)
+    names = {told_of(*one): (lambda memory, one=one: one in memory) for one in every}
+    rejected = {refused_of(*one): (lambda memory, one=one: one in memory) for one in every}
     steps = {
         "P02": queued_late, "P03": accepted_early, "P11": verdict_rewritten, "P12": abort_unheard, "P13": order_cancelled,
         "P14": expired_wrongly, "P18": steered_by_others, "P25": bound_late, "P29": took_other_content,
@@ -332,8 +355,8 @@ def trainer_watches(epochs: int, tasks: int) -> tuple[Watch, ...]:
         *(never(id_, wrong) for id_, wrong in steps.items()),
         remembers("P04", (), delivered),
         remembers("P15", (), told_already, lasts=False),
-        remembers("P05", (0, 0, 0, 0, 0, ()), passed),
-        remembers("P30", (0, 0), rising),
+        remembers("P05", ((0, 0), 0, 0, 0, 0, ()), passed),
+        remembers("P30", ((0, 0), 0), rising),
         remembers("P33", (), consistent),
         Watch("P10", (), told, names),
         Watch("P96", (), refused, rejected),

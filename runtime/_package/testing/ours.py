@@ -58,10 +58,11 @@ LAUNCHED = Deal(
 )  # fmt: skip
 ATTACHED = Deal(
     limits=REAL, tasks=TASKS, epochs=EPOCHS, receivers=2, capacity=6, losses=12, duplicates=12, cuts=4, calls=CALLS, inits=4,
-    trainer_crashes=2, trainer_restarts=True, task_payload_fails=4,
+    trainer_crashes=2, trainer_restarts=True, host_crashes=1, host_restarts=True, task_payload_fails=4,
 )  # fmt: skip
-HOST_AGAIN = evolve(ATTACHED, trainer_crashes=0, trainer_restarts=False, host_crashes=1, host_restarts=True)
-"""One side at a time: what is watched knows sessions by their epochs, which begin anew only where neither side remembers any."""
+"""Either side may die and be started anew, and both: then neither remembers an epoch."""
+HOST_AGAIN = evolve(ATTACHED, trainer_crashes=0, trainer_restarts=False)
+"""The host alone is started anew, and meets the trainer that its predecessor left."""
 
 PLAYS: Mapping[str, Play] = {
     play.name: play
