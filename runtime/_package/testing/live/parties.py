@@ -7,21 +7,19 @@ a single party is watched at it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from attrs import define, field
 
-from troth.models.worlds.protocol.watched import Again, Seen, Watch, broken
 from troth.spec import Table
 from troth.spec import core as c
 from troth.spec.engine import PartyCore
 from troth.spec.limits import Limits
 from troth.spec.party import Party
-from troth.spec.views import View
 from troth.statemachines import PARTIES, HostConfig, ReceiverConfig, SupervisorConfig, TrainerConfig
-from troth.testing.traces.actors import watches
 from troth.testing.traces.replica import Replayed
+from troth.testing.traces.watching import Watcher
 
 Config: TypeAlias = HostConfig | ReceiverConfig | SupervisorConfig | TrainerConfig
 OF_CONFIG: Mapping[Any, Party] = {party.config: party for party in PARTIES.values()}
@@ -59,18 +57,14 @@ class Shadow:
     """It is closing that connection, so nothing more is said on it."""
     owed: deque[Any] = field(factory=deque)
     """What it must say on its data link, or its receivers."""
-    memory: list[Any] = field(init=False)
-    machines: tuple[str, ...] = field(init=False)
-    watches: Sequence[Watch] = field(init=False)
+    watcher: Watcher = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         party = OF_CONFIG[type(self.config)]
         self.kind = party.name
         self.core = Replayed(party, self.config, interpreter=Table, strict=False)
         self.limits = self.config.limits
-        self.watches = watches()[self.kind]
-        self.memory = [watch.start for watch in self.watches]
-        self.machines = tuple(party.by_name)
+        self.watcher = Watcher(self.core)
 
     def take(self, event: c.Event, found: c.Step, now: float) -> c.Step:
         """Take a step that the runtime took too. Raises ``Wrong`` if it is another one, or one that a property forbids."""
@@ -81,7 +75,9 @@ class Shadow:
             told = f"{self.name} took {event} by {found.rows} with {found.effects}; it must be {step.rows} with {step.effects}"
             raise Wrong("replay", told)
         if step.refusal is None:
-            self._watch(event, step, before, running)
+            broken = self.watcher.look(event, step, before, timers=running == set(core._store.armed))
+            if broken is not None:
+                raise Wrong(broken.id, f"{self.name} took {event} by {step.rows} with {step.effects}")
             for effect in step.effects:
                 kind = type(effect)
                 if kind is c.SetTimer:
@@ -96,19 +92,6 @@ class Shadow:
             self.timers.pop((effect.timer, effect.key), None)
         else:
             self.timers[effect.timer, effect.key] = now + duration_s, effect.generation
-
-    def _watch(self, event: c.Event, step: c.Step, before: View, running: set[Any]) -> None:
-        store = self.core._store
-        same = running == set(store.armed)
-        seen = Seen(event, step.effects, before, store.view(), self.machines, same, lambda: Again(*self.core.again(event)))
-        memory = self.memory
-        for at, watch in enumerate(self.watches):
-            found = watch.after(memory[at], seen)
-            if found is not memory[at]:
-                memory[at] = found
-                broke = watch.observe.get(broken(watch.id))
-                if broke is not None and broke(found):
-                    raise Wrong(watch.id, f"{self.name} took {event} by {step.rows} with {step.effects}")
 
     def fired(self, event: c.TimerFired, now: float) -> None:
         """A timer was said to be due. Raises ``Wrong`` if it was not."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 from attrs import define, field, frozen
@@ -11,9 +10,8 @@ from attrs import define, field, frozen
 from troth.runtime.session import session_epoch
 from troth.spec import core as c
 from troth.spec import messages as m
-from troth.spec.properties import PROPERTIES
 from troth.spec.trace import Record, limits_of
-from troth.statemachines import HOST, PARTIES, RECEIVER, SUPERVISOR, TRAINER
+from troth.statemachines import HOST, PARTIES, RECEIVER, TRAINER
 from troth.statemachines.receiver import OVER, PARTY
 from troth.statemachines.shared import words
 from troth.statemachines.supervisor.launches import HOSTS
@@ -21,6 +19,7 @@ from troth.testing.traces.causes import Causes
 from troth.testing.traces.replica import Replayed, Replica, Taken
 from troth.testing.traces.timing import TimerCheck
 from troth.testing.traces.verdicts import Wrong
+from troth.testing.traces.watching import Watcher
 
 SUPERVISING = "supervisor"
 """What a driver calls its supervisor."""
@@ -33,51 +32,6 @@ LOCAL = (words.SUPERVISOR, HOSTS, words.RECEIVERS, PARTY)
 
 def no_epoch(_core: Replayed) -> None:
     """Of a party that has no session."""
-
-
-@lru_cache(1)
-def watches() -> Mapping[str, tuple[Any, ...]]:
-    """What is watched of each party: what the worlds watch."""
-    from troth.models.worlds.protocol import watching_host, watching_supervisor, watching_trainer  # noqa: PLC0415 - loads the checker
-
-    return {
-        TRAINER.name: watching_trainer.trainer_watches(0, 0),
-        HOST.name: watching_host.host_watches(0, 0),
-        RECEIVER.name: watching_host.receiver_watches(),
-        SUPERVISOR.name: watching_supervisor.WATCHES,
-    }
-
-
-@define(eq=False)
-class Watcher:
-    """The properties of one party, watched at every step."""
-
-    party: str
-    replica: Replica
-    _memory: list[Any] = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._memory = [watch.start for watch in watches()[self.party]]
-
-    def look(self, taken: Taken) -> None:
-        """Raises ``Wrong`` that names the property that does not hold."""
-        from troth.models.worlds.protocol.watched import Again, Seen  # noqa: PLC0415 - loads the checker
-
-        step = taken.step
-        if step.refusal is not None:
-            return
-        core, event = self.replica.core, taken.record.event
-
-        def again() -> Again:
-            return Again(*core.again(event))
-
-        seen = Seen(event, step.effects, taken.before, taken.after, tuple(core.party.by_name), taken.timers, again)
-        for place, watch in enumerate(watches()[self.party]):
-            memory = self._memory[place] = watch.after(self._memory[place], seen)
-            for name, of in watch.observe.items():
-                if name.startswith("broke ") and of(memory):
-                    found = PROPERTIES[watch.id]
-                    raise Wrong(f"property {found.id} does not hold: {found.statement}")
 
 
 @define(eq=False)
@@ -103,7 +57,7 @@ class Actor:
         self.replica = Replica(PARTIES[self.core], self.config, epoch)
         self.timers = TimerCheck(limits_of(self.config.limits))
         if self.watching:
-            self._watcher = Watcher(self.core, self.replica)
+            self._watcher = Watcher(self.replica.core)
 
     def before(self, record: Record) -> None:
         """A step is about to be replayed. Raises ``Wrong`` if nothing can have brought its event."""
@@ -122,7 +76,9 @@ class Actor:
             else:
                 self.causes.did(effect, record.t_ns)
         if self._watcher is not None:
-            self._watcher.look(taken)
+            found = self._watcher.look(record.event, taken.step, taken.before, timers=taken.timers)
+            if found is not None:
+                raise Wrong(f"property {found.id} does not hold: {found.statement}")
         if self.core == RECEIVER.name:
             self.gone = self.replica.core.state("download") in OVER
         return taken
