@@ -64,6 +64,6 @@ def a_hello_comes_to_a_host_that_cannot_say_its_last_word(scene: Scene) -> None:
     scene.enter()
     scene.wait_for(lambda: scene.stage.seats)
     scene.init()
-    scene.wait_for(lambda: scene.line().sim.down.free < 10)
+    scene.wait_for(lambda: scene.line().sim.down.free == 0)
     scene.says = 2
     scene.wait(2.5)

@@ -1,13 +1,14 @@
 """A scene: the live stage, with words for what a short play says of it.
 
 Frames wait on their connections until they are let through. ``flow`` lets all of them through, one by one; those whose names are in
-``held`` go on waiting, those in ``lost`` never arrive. A name may say which way: ``"Heartbeat to host"``. Time passes only in ``wait``.
-Everything that is done is settled and judged, as on a walk, and what comes to its end is closed and looked after for what it left behind.
+``held`` go on waiting, those in ``lost`` never arrive. A name may say which way, as ``"Heartbeat to host"``; ``"* to host"`` is any.
+Time passes only in ``wait``. Everything that is done is settled and judged, as on a walk, and what comes to its end is closed and looked
+after for what it left behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -135,7 +136,7 @@ class Scene:
     def flow(self, until: Callable[[], Any] = lambda: False) -> None:
         """Everything arrives but what is held or lost, until nothing waits, or ``until`` says so."""
         while not until():
-            found = next((item for item in self.waiting() if not self.held.intersection(item[1:])), None)
+            found = next((item for item in self.waiting() if not self.held.intersection((*item[1:], f"* to {WAYS[item[0][1]]}"))), None)
             if found is None:
                 return
             (line, way, index), *names = found
@@ -317,8 +318,3 @@ def changed(frame: bytes, beside: dict[str, Any], **derived: Any) -> bytes:
     """A frame as it was written, but for that of what rides beside its message."""
     arrived = Frame.of(frame).decoded()
     return encode(arrived.message(**derived), evolve(arrived.beside, **beside))
-
-
-def rows(party: str, names: str) -> Iterable[str]:
-    """``host``, ``delivery.D1 source.O2``: with the party before each."""
-    return [f"{party}.{name}" for name in names.split()]

@@ -1,0 +1,88 @@
+"""Plays in which a peer that holds the token writes what no honest one would.
+
+Nothing on the wire keeps it from that: it is whoever the bootstrap file was given to. The rows for it are there, and answer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.testing.live.scenarios.playing import scenario
+from tests.testing.live.scenarios.scene import Scene, changed, large, small
+from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION
+from troth.runtime.wire.besides import HelloBeside
+from troth.spec import messages as m
+from troth.spec.limits import Limits
+
+OTHER = bytes(16)
+"""The digest of no payload."""
+
+
+def _frame(scene: Scene, name: str) -> bytes:
+    """The bytes of a frame that waits."""
+    line, way, index = scene.seek(name)
+    return line.sim.pipes[way].waiting[index]
+
+
+@scenario("host: session.H6", forged=True)
+def it_wants_back_into_a_session_that_never_was(scene: Scene) -> None:
+    scene.held = {"Hello"}
+    scene.enter()
+    scene.wait_for(lambda: scene.stage.seats)
+    scene.init()
+    given = scene.seat.bootstrap
+    beside = HelloBeside(PROTOCOL_VERSION, given.job_id, given.site_name, CONTROL_RANK)
+    scene.forge(m.Hello(epoch=3, claim=m.Claim.MATCHING), to="host", beside=beside)
+
+
+@scenario("host: acceptance.A14", forged=True)
+def it_says_that_all_receivers_have_what_they_are_still_fetching(scene: Scene) -> None:
+    scene.join()
+    scene.hand()
+    scene.held = {"Pull"}
+    scene.send(large())
+    scene.flow()
+    scene.forge(m.ResultSourceSettled(epoch=1, seq=1, delivered=True), to="host")
+
+
+@scenario("host: acceptance.A6", forged=True)
+def it_publishes_another_content_of_what_was_taken(scene: Scene) -> None:
+    scene.join()
+    scene.hand()
+    scene.send(small(1))
+    frame = _frame(scene, "ResultReady")
+    scene.flow()
+    scene.put(changed(frame, {"digest": OTHER}, content=1), to="host")
+    scene.settle()
+
+
+@scenario("trainer: ledger.K10", forged=True)
+def it_offers_another_task_of_the_same_number(scene: Scene) -> None:
+    scene.join()
+    scene.execute(small(1))
+    frame = _frame(scene, "TaskReady")
+    scene.flow()
+    scene.put(changed(frame, {"digest": OTHER}, content=1), to="trainer")
+    scene.settle()
+
+
+@scenario("trainer: ledger.K12 ledger.K5", "host: delivery.D14", forged=True, limits=Limits(pull_attempts=1))
+def it_offers_another_task_in_place_of_one_that_did_not_come(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"Pull", "TaskFailed"}
+    scene.execute(large(1))
+    frame = _frame(scene, "TaskReady")
+    scene.wait_for(lambda: scene.waits("TaskFailed"))
+    scene.put(changed(frame, {"digest": OTHER}, content=1), to="trainer")
+    scene.settle()
+    scene.lose("TaskFailed")
+
+
+@scenario("receiver: download.R7", "trainer: ledger.K12", "host: delivery.D10", forged=True)
+def a_payload_comes_that_is_not_the_one_that_was_announced(scene: Scene) -> None:
+    scene.join()
+    scene.execute({"v": np.ones(3)})
+    frame = _frame(scene, "TaskReady")
+    scene.lose("TaskReady")
+    scene.put(changed(frame, {"payload": bytes(24)}, content=0), to="trainer")
+    scene.settle()
