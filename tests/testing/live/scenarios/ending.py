@@ -120,3 +120,49 @@ def the_forced_end_does_not_fit_into_its_budget(scene: Scene) -> None:
     scene.abort()
     scene.wait(14.0)
     scene.unstick()
+
+
+@scenario("host: session.H24 session.H26", takes_term=True, fickle=True)
+def a_trainer_comes_back_to_an_abort(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"Abort"}
+    scene.cut()
+    scene.abort()
+    scene.wait(1.0)
+    scene.says = 2
+    scene.cut()
+    scene.wait(1.0)
+
+
+@scenario("trainer: session.S48 session.S49 session.S37", "host: session.H42")
+def a_trainer_drains(scene: Scene) -> None:
+    scene.join()
+    scene.hand()
+    scene.held = {"ResultSourceSettled"}
+    scene.send()
+    scene.flow()
+    scene.shutdown()
+    scene.shutdown()
+    scene.held = set()
+    scene.flow()
+
+
+@scenario("trainer: session.S31 session.S32 session.S37", "host: session.H36 session.H43")
+def a_trainer_that_is_told_to_end_drains(scene: Scene) -> None:
+    scene.join()
+    scene.hand()
+    scene.held = {"ResultSourceSettled"}
+    scene.send()
+    scene.flow()
+    scene.leave()
+    scene.wait(2.5)
+
+
+@scenario("trainer: session.S50 session.S51", takes_term=True)
+def an_aborted_trainer_leaves(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"AbortAccepted"}
+    scene.abort()
+    scene.deliver("Abort")
+    scene.shutdown()
+    scene.shutdown()

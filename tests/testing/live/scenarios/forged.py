@@ -86,3 +86,31 @@ def a_payload_comes_that_is_not_the_one_that_was_announced(scene: Scene) -> None
     scene.lose("TaskReady")
     scene.put(changed(frame, {"payload": bytes(24)}, content=0), to="trainer")
     scene.settle()
+
+
+@scenario("trainer: publication.N13", forged=True, limits=Limits(result_attempts=1))
+def it_knows_nothing_of_the_last_attempt(scene: Scene) -> None:
+    scene.join()
+    scene.hand()
+    scene.lost = {"ResultReady", "ResultRejected"}
+    scene.send()
+    scene.wait(10.5)
+    scene.forge(m.ResultUnknown(epoch=1, seq=1, attempt=1), to="trainer")
+
+
+@scenario("receiver: download.R1", forged=True)
+def it_lets_go_of_what_another_receiver_fetches(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"Pull"}
+    scene.execute(large())
+    scene.flow()
+    scene.forge(m.PayloadGone(epoch=1, seq=1, receiver=1), to="trainer", role="data")
+
+
+@scenario("receiver: download.R4", forged=True)
+def it_has_heard_another_receiver(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"PayloadHeld"}
+    scene.execute(large())
+    scene.flow()
+    scene.forge(m.PayloadReleased(epoch=1, seq=1, receiver=1), to="trainer", role="data")

@@ -67,3 +67,57 @@ def a_hello_comes_to_a_host_that_cannot_say_its_last_word(scene: Scene) -> None:
     scene.wait_for(lambda: scene.line().sim.down.free == 0)
     scene.says = 2
     scene.wait(2.5)
+
+
+@scenario("host: session.H7 session.H8 session.H9", fickle=True)
+def a_host_that_has_its_trainer_hears_others(scene: Scene) -> None:
+    scene.lost = {"HelloAccepted", "HelloRejected"}
+    scene.enter()
+    scene.wait_for(lambda: scene.stage.seats)
+    scene.init()
+    scene.wait(1.5)
+    for scene.says in (2, 1, 0):
+        scene.wait(1.0)
+    scene.lost = set()
+    scene.wait(1.0)
+
+
+@scenario("host: session.H11", fickle=True, secure=True)
+def the_proof_is_wrong_at_once(scene: Scene) -> None:
+    scene.held = {"HelloAccepted"}
+    scene.enter()
+    scene.wait_for(lambda: scene.stage.seats)
+    scene.init()
+    scene.flow()
+    scene.says = 2
+    scene.deliver("HelloAccepted")
+
+
+@scenario("host: session.H23", "trainer: session.S16")
+def a_join_that_failed_is_tried_again(scene: Scene) -> None:
+    scene.lost = {"SessionConfirmed"}
+    scene.enter()
+    scene.wait_for(lambda: scene.stage.seats)
+    joined = scene.init()
+    scene.wait_for(lambda: joined.done)
+    scene.lost = set()
+    scene.init()
+    scene.wait(1.0)
+
+
+@scenario("host: session.H45")
+def the_guardian_dies_before_anybody_has_joined(scene: Scene) -> None:
+    scene.slow(heard_s=1.0)
+    scene.enter()
+    scene.wait_for(lambda: scene.stage.seats)
+    scene.stick()
+    scene.lose_guardian()
+    scene.wait(7.0)
+
+
+@scenario("trainer: session.S4 session.S5")
+def init_is_called_once_more(scene: Scene) -> None:
+    scene.join()
+    scene.init()
+    scene.shutdown()
+    scene.init()

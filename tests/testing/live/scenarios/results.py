@@ -150,3 +150,69 @@ def a_trainer_that_lost_its_owner_takes_its_result_with_it(scene: Scene) -> None
     scene.flow()
     scene.orphan()
     scene.flow()
+
+
+@scenario("host: acceptance.A8", "trainer: publication.N16", limits=Limits(acceptance_limit=1))
+def a_result_comes_that_was_forgotten(scene: Scene) -> None:
+    scene.join()
+    scene.lost, scene.held = {"CancelTask"}, {"ResultReady"}
+    executed = scene.hand()
+    scene.send()
+    scene.give_up(executed)
+    scene.execute()
+    scene.deliver("ResultReady")
+    scene.flow()
+
+
+@scenario("host: acceptance.A7 acceptance.A12")
+def a_result_comes_that_nobody_wants_any_more(scene: Scene) -> None:
+    scene.join()
+    scene.lost, scene.held = {"CancelTask", "ResultRejected"}, {"ResultReady"}
+    executed = scene.hand()
+    scene.send()
+    scene.give_up(executed)
+    scene.deliver("ResultReady")
+    scene.wait(12.0)
+
+
+@scenario("host: acceptance.A9 acceptance.A5 acceptance.A11", "trainer: publication.N13 publication.N14")
+def a_result_comes_after_it_was_asked_about(scene: Scene) -> None:
+    scene.join()
+    scene.hand()
+    scene.held, scene.lost = {"ResultReady"}, {"ResultAccepted"}
+    scene.send()
+    scene.wait(10.5)
+    scene.deliver("ResultReady")
+    scene.copy("ResultReady")
+    scene.deliver("ResultReady")
+    scene.wait(12.0)
+
+
+@scenario("trainer: publication.N14")
+def an_answer_about_an_earlier_attempt_is_late(scene: Scene) -> None:
+    scene.join()
+    scene.hand()
+    scene.lost, scene.held = {"ResultReady"}, {"ResultUnknown"}
+    scene.send()
+    scene.wait_for(lambda: scene.waits("ResultUnknown"))
+    scene.copy("ResultUnknown")
+    scene.held |= {"ResultStatus"}
+    scene.wait_for(lambda: scene.waits("ResultStatus"))
+    scene.deliver("ResultUnknown")
+
+
+@scenario("trainer: source.O6", "receiver: download.R20")
+def a_receiver_says_again_that_it_has_a_result(scene: Scene) -> None:
+    scene.join()
+    scene.hand()
+    scene.held, scene.lost = {"ResultSourceSettled"}, {"PayloadReleased"}
+    scene.send(large())
+    scene.wait(12.0)
+
+
+@scenario("trainer: publication.N3")
+def a_result_is_sent_after_the_end(scene: Scene) -> None:
+    scene.join()
+    scene.hand()
+    scene.shutdown()
+    scene.send()

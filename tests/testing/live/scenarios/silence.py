@@ -75,3 +75,48 @@ def a_payload_is_asked_for_over_a_connection_that_is_gone(scene: Scene) -> None:
 @scenario("receiver: download.R8 download.R12", "trainer: ledger.K12", limits=Limits(pull_attempts=2))
 def a_payload_is_asked_for_over_it_for_the_last_time(scene: Scene) -> None:
     _goes_unnoticed(scene)
+
+
+@scenario("trainer: lease.L8 session.S40", fail_unresponsive=True)
+def a_trainer_that_may_not_wait_hears_nothing_more(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"* to trainer"}
+    scene.wait(36.0)
+
+
+@scenario("receiver: download.R5")
+def a_payload_breaks_off(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"Chunk"}
+    scene.execute(large())
+    scene.flow()
+    scene.cut("data")
+
+
+@scenario("receiver: download.R6", "trainer: ledger.K12", limits=Limits(pull_attempts=1))
+def a_payload_breaks_off_for_the_last_time(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"Chunk"}
+    scene.execute(large())
+    scene.flow()
+    scene.cut("data")
+
+
+@scenario("receiver: download.R14", "host: source.O10")
+def a_payload_is_let_go_while_it_is_fetched(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"Pull", "CancelTask"}
+    executed = scene.execute(large())
+    scene.flow()
+    scene.give_up(executed)
+    scene.flow()
+
+
+@scenario("receiver: download.R16", "trainer: ledger.K19")
+def a_task_is_cancelled_while_it_is_fetched(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"Pull", "PayloadGone"}
+    executed = scene.execute(large())
+    scene.flow()
+    scene.give_up(executed)
+    scene.flow()

@@ -128,3 +128,78 @@ def a_result_is_asked_about_that_was_forgotten(scene: Scene) -> None:
     scene.give_up(executed)
     scene.execute()
     scene.wait(12.0)
+
+
+@scenario("host: delivery.D23 delivery.D22", limits=Limits(delivery_budget_s=9.0))
+def a_task_is_not_answered_for_in_time(scene: Scene) -> None:
+    scene.join()
+    scene.lost = {"TaskReady", "CancelTask", "TaskUnknown"}
+    executed = scene.execute()
+    scene.wait_for(lambda: executed.done)
+    scene.wait(3.0)
+
+
+@scenario("host: delivery.D4", limits=Limits(acceptance_limit=1))
+def a_host_that_remembers_enough_takes_no_task(scene: Scene) -> None:
+    scene.join()
+    executed = scene.hand()
+    scene.held = {"ResultSourceSettled"}
+    scene.send()
+    scene.wait_for(lambda: executed.done)
+    scene.execute()
+
+
+@scenario("trainer: intake.I8 intake.I14")
+def the_task_that_its_user_holds_is_read_again(scene: Scene) -> None:
+    scene.join()
+    scene.hand()
+    scene.receive()
+
+
+@scenario("trainer: intake.I7 intake.I9")
+def tasks_are_waited_for_too_late(scene: Scene) -> None:
+    scene.join()
+    scene.execute()
+    scene.flow()
+    scene.receive()
+    scene.shutdown()
+    scene.receive()
+
+
+@scenario("trainer: ledger.K22")
+def a_trainer_leaves_while_a_task_comes(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"Pull"}
+    scene.execute(large())
+    scene.flow()
+    scene.shutdown()
+
+
+@scenario("trainer: ledger.K8")
+def a_task_that_is_there_is_offered_again(scene: Scene) -> None:
+    scene.join()
+    scene.execute()
+    scene.copy("TaskReady")
+    scene.flow()
+
+
+@scenario("trainer: ledger.K12 ledger.K1")
+def an_answer_about_an_earlier_offer_is_late(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"Pull", "TaskFailed"}
+    scene.execute(large())
+    scene.wait_for(lambda: scene.waits("TaskFailed"))
+    scene.copy("TaskFailed")
+    scene.deliver("TaskFailed")
+
+
+@scenario("trainer: ledger.K18 ledger.K24", limits=Limits(ledger_limit=1))
+def a_cancel_comes_for_a_task_that_was_forgotten(scene: Scene) -> None:
+    scene.join()
+    executed = scene.hand()
+    scene.give_up(executed)
+    scene.copy("CancelTask")
+    scene.held = {"CancelTask"}
+    scene.execute()
+    scene.flow()
+    scene.deliver("CancelTask")
