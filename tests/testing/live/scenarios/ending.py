@@ -166,3 +166,44 @@ def an_aborted_trainer_leaves(scene: Scene) -> None:
     scene.deliver("Abort")
     scene.shutdown()
     scene.shutdown()
+
+
+@scenario("host: session.H44", takes_term=True)
+def a_trainer_leaves_before_it_hears_of_the_abort(scene: Scene) -> None:
+    scene.join()
+    scene.held, scene.lost = {"SessionClosed"}, {"Abort"}
+    scene.shutdown()
+    scene.abort()
+    scene.deliver("SessionClosed")
+
+
+@scenario("host: session.H52 session.H36")
+def a_trainer_does_not_drain_in_time(scene: Scene) -> None:
+    scene.join()
+    scene.lost = {"Shutdown"}
+    scene.leave()
+    scene.wait(61.0)
+
+
+@scenario("host: session.H53", takes_term=True)
+def a_trainer_does_not_answer_an_abort(scene: Scene) -> None:
+    scene.join()
+    scene.lost = {"Abort"}
+    scene.abort()
+    scene.wait(5.0)
+
+
+@scenario("trainer: session.S39")
+def a_trainer_loses_its_owner_while_it_joins(scene: Scene) -> None:
+    scene.held = {"Hello"}
+    scene.enter()
+    scene.wait_for(lambda: scene.stage.seats)
+    scene.init()
+    scene.orphan()
+
+
+@scenario("trainer: session.S43")
+def a_trainer_loses_its_owner_before_it_begins(scene: Scene) -> None:
+    scene.enter()
+    scene.wait_for(lambda: scene.stage.seats)
+    scene.orphan()

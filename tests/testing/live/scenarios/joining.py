@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.testing.live.scenarios.playing import scenario
 from tests.testing.live.scenarios.scene import Scene
+from troth.runtime.wire.besides import LogBeside
 
 
 @scenario("trainer: session.S2 session.S3")
@@ -121,3 +122,56 @@ def init_is_called_once_more(scene: Scene) -> None:
     scene.init()
     scene.shutdown()
     scene.init()
+
+
+@scenario("trainer: session.S11 session.S9")
+def the_link_is_lost_in_the_middle_of_the_handshake(scene: Scene) -> None:
+    scene.lost = {"SessionReady"}
+    scene.enter()
+    scene.wait_for(lambda: scene.stage.seats)
+    scene.init()
+    scene.flow()
+    scene.cut()
+    scene.wait(0.5)
+
+
+@scenario("trainer: session.S17")
+def a_join_is_given_up(scene: Scene) -> None:
+    scene.held = {"Hello"}
+    scene.enter()
+    scene.wait_for(lambda: scene.stage.seats)
+    scene.give_up(scene.init())
+
+
+@scenario("trainer: session.S44 session.S51")
+def a_trainer_leaves_before_it_joins(scene: Scene) -> None:
+    scene.enter()
+    scene.wait_for(lambda: scene.stage.seats)
+    scene.shutdown()
+    scene.shutdown()
+
+
+@scenario("trainer: session.S45")
+def a_trainer_leaves_while_it_says_hello(scene: Scene) -> None:
+    scene.held = {"Hello"}
+    scene.enter()
+    scene.wait_for(lambda: scene.stage.seats)
+    scene.init()
+    scene.shutdown()
+
+
+@scenario("trainer: session.S46")
+def a_trainer_leaves_before_it_is_confirmed(scene: Scene) -> None:
+    scene.held = {"SessionReady"}
+    scene.enter()
+    scene.wait_for(lambda: scene.stage.seats)
+    scene.init()
+    scene.flow()
+    scene.shutdown()
+
+
+@scenario("trainer: session.S28")
+def a_trainer_logs_something(scene: Scene) -> None:
+    scene.join()
+    scene.stage.log(scene.seat, LogBeside("loss", 0.5, "SCALAR", {}))
+    scene.flow()

@@ -18,6 +18,7 @@ from attrs import define, evolve, field
 from troth.runtime.sim.faults import DOWN, UP, Direction
 from troth.runtime.wire.codec import encode
 from troth.spec.core import Message, Step
+from troth.testing.coverage import guard_name
 from troth.testing.live.actions import HUGE_BYTES, LARGE_BYTES
 from troth.testing.live.calling import Call
 from troth.testing.live.lines import Frame, Line, heard
@@ -57,7 +58,7 @@ class Scene:
     lost: set[str] = field(factory=set)
     stage: Stage = field(init=False)
     fired: set[str] = field(factory=set, init=False)
-    """The rows and ignores that were taken, by name."""
+    """Rows, ignores and refusals that were taken, and the answers of guards, by name."""
     says: int = field(default=0, init=False)
     """What fickle trainers say; see ``Fickle``."""
 
@@ -211,6 +212,11 @@ class Scene:
         self.stage.background(self.stage.processes.lose_guardian)
         self.settle()
 
+    def fail_spawn(self) -> None:
+        """The next process cannot be started."""
+        self.stage.judge.spawn_fails += 1
+        self.stage.processes.fail_spawns("no such file")
+
     def slow(self, *, spawn_s: float = 0.0, heard_s: float = 0.0) -> None:
         """From now on a process takes so long to start, and so much longer to be heard of."""
         processes, judge = self.stage.processes, self.stage.judge
@@ -235,6 +241,10 @@ class Scene:
     def abort(self) -> Call:
         """It aborts."""
         return self._called(self.stage.call("abort", self.stage.backend.abort))
+
+    def finalize(self) -> Call:
+        """It finalizes, inside of its block."""
+        return self._called(self.stage.call("finalize", self.stage.backend.finalize))
 
     def init(self, *, passive: bool = False) -> Call:
         """The trainer joins."""
@@ -312,6 +322,9 @@ class Scene:
     def note(self, shadow: Shadow, step: Step) -> None:
         """A party took a step."""
         self.fired.update(f"{shadow.kind}.{row}" for row in step.rows)
+        self.fired.update(guard_name(shadow.kind, atom, value=value) for atom, value in step.guards)
+        if step.refusal is not None:
+            self.fired.add(f"{shadow.kind}.{step.refusal.row}")
 
 
 def changed(frame: bytes, beside: dict[str, Any], **derived: Any) -> bytes:

@@ -203,3 +203,29 @@ def a_cancel_comes_for_a_task_that_was_forgotten(scene: Scene) -> None:
     scene.execute()
     scene.flow()
     scene.deliver("CancelTask")
+
+
+@scenario("trainer: ledger.K6")
+def a_task_comes_to_a_trainer_that_drains(scene: Scene) -> None:
+    scene.join()
+    scene.lost = {"ResultReady", "CancelTask"}
+    executed = scene.hand()
+    scene.send()
+    scene.shutdown()
+    scene.give_up(executed)
+    scene.execute()
+    scene.flow()
+
+
+@scenario("trainer: intake.I15 ledger.K15")
+def whoever_waits_for_a_task_gives_up_in_the_moment_in_which_it_comes(scene: Scene) -> None:
+    scene.join()
+    for order in range(50):
+        received, executed = scene.receive(), scene.execute()
+        scene.stage.schedule.state = order
+        received.give_up()
+        scene.deliver("TaskReady")
+        if "trainer.intake.I15" in scene.fired:
+            break
+        scene.give_up(executed)
+        scene.flow()
