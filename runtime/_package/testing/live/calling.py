@@ -88,6 +88,8 @@ class Call:
     """It is an init() of a rank that stays passive."""
     name: str = ""
     task_id: str = ""
+    number: int = 0
+    """What its core knows it by."""
     scope: trio.CancelScope = field(factory=trio.CancelScope)
     done: bool = False
     value: Any = None

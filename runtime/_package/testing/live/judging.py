@@ -257,12 +257,13 @@ class Judge:
 
     def _called(self, side: Side, shadow: Shadow, event: c.Called) -> None:
         name, number, payload = event.call, event.number, event.payload
-        call = next((call for call in side.calls if name in call.pending[:1]), None)
+        made = (call for call in side.calls if name in call.pending[:1])
+        call = next((call for call in made if name != "take" or call.number == number), None)  # two may be about to take
         if call is None:
             raise Wrong("calls", f"{shadow.name}: {name}() was made by nobody")
         del call.pending[0]
         if number:
-            side.numbers[name, number] = call
+            side.numbers[name, number], call.number = call, number
         seat = shadow.seat
         wanted: Any = None
         if name == "init":
