@@ -114,3 +114,20 @@ def it_has_heard_another_receiver(scene: Scene) -> None:
     scene.execute(large())
     scene.flow()
     scene.forge(m.PayloadReleased(epoch=1, seq=1, receiver=1), to="trainer", role="data")
+
+
+@scenario("host: acceptance.awaiting.settled", forged=True)
+def it_says_that_a_result_is_settled_that_nobody_has_taken(scene: Scene) -> None:
+    scene.join()
+    scene.hand()
+    scene.forge(m.ResultSourceSettled(epoch=1, seq=1, delivered=True), to="host")
+
+
+@scenario("trainer: publication.rejected.accepted", forged=True, limits=Limits(result_attempts=1))
+def it_accepts_a_result_that_it_has_rejected(scene: Scene) -> None:
+    scene.join()
+    scene.hand()
+    scene.lost = {"ResultReady"}
+    sent = scene.send()
+    scene.wait_for(lambda: sent.done)
+    scene.forge(m.ResultAccepted(epoch=1, seq=1, attempt=1), to="trainer")

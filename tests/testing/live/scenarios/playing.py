@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -22,11 +23,13 @@ class Scenario:
     name: str
     play: Callable[[Scene], None]
     rows: tuple[str, ...]
-    """What it must fire: ``party.machine.row``."""
+    """What it must fire: ``party.machine.row``, and guards, ignores and refusals, by the names under which they are counted."""
     setup: Setup
     forged: bool
 
 
+NAME = re.compile(r"[^\s\[]+(?:\[[^\]]*\])?")
+"""A row, an answer of a guard, or an ignore or refusal with its guard."""
 SCENARIOS: list[Scenario] = []
 """All of them, in the order in which they are declared."""
 
@@ -38,7 +41,7 @@ def scenario(*rows: str, forged: bool = False, **setup: Any) -> Callable[[Callab
         names = []
         for line in rows:
             party, _, found = line.partition(": ")
-            names += [f"{party}.{name}" for name in found.split()]
+            names += [f"{party}.{name}" for name in NAME.findall(found)]
         SCENARIOS.append(Scenario(play.__name__, play, tuple(names), Setup(**setup), forged))
         return play
 
