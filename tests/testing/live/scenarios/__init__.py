@@ -6,4 +6,17 @@ Each names the rows that it is for, and must fire them: on the real runtime, bef
 from tests.testing.live.scenarios import backends, ending, forged, joining, misuse, results, silence, tasks
 from tests.testing.live.scenarios.playing import SCENARIOS, Scenario, Unplayed, played
 
-__all__ = ["SCENARIOS", "Scenario", "Unplayed", "backends", "ending", "forged", "joining", "misuse", "played", "results", "silence", "tasks"]
+__all__ = [
+    "SCENARIOS",
+    "Scenario",
+    "Unplayed",
+    "backends",
+    "ending",
+    "forged",
+    "joining",
+    "misuse",
+    "played",
+    "results",
+    "silence",
+    "tasks",
+]

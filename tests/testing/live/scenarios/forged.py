@@ -10,7 +10,8 @@ import numpy as np
 from tests.testing.live.scenarios.playing import scenario
 from tests.testing.live.scenarios.scene import Scene, changed, large, small
 from troth.runtime.session import CONTROL_RANK, PROTOCOL_VERSION
-from troth.runtime.wire.besides import HelloBeside
+from troth.runtime.wire.besides import HelloBeside, SessionOpenBeside
+from troth.runtime.wire.codec import encode
 from troth.spec import messages as m
 from troth.spec.limits import Limits
 
@@ -131,3 +132,35 @@ def it_accepts_a_result_that_it_has_rejected(scene: Scene) -> None:
     sent = scene.send()
     scene.wait_for(lambda: sent.done)
     scene.forge(m.ResultAccepted(epoch=1, seq=1, attempt=1), to="trainer")
+
+
+@scenario("host: session.H30 session.answers_this session.~answers_this session.retryable session.~retryable session.H31", forged=True)
+def it_speaks_as_if_it_had_been_opened(scene: Scene) -> None:
+    scene.join()
+    scene.forge(m.SessionAccepted(epoch=1), to="host")
+    scene.forge(m.SessionRejected(opened=2, epoch=1, retry=False), to="host")
+    scene.forge(m.SessionRejected(opened=1, epoch=1, retry=True), to="host")
+    scene.forge(m.SessionRejected(opened=1, epoch=1, retry=False), to="host")
+
+
+@scenario("trainer: session.S18", forged=True)
+def it_opens_a_trainer_that_it_has_launched(scene: Scene) -> None:
+    scene.join()
+    line = scene.line()
+    line.harmed = True  # what comes is no frame for it, so nobody is told
+    line.sim.down.insert(encode(m.SessionOpen(epoch=2, instance=1, resume=False), SessionOpenBeside("another")))
+    scene.settle()
+    assert not line.alive
+    scene.wait(1.0)
+
+
+@scenario("trainer: ledger.K21 publication.N27", forged=True, limits=Limits(ledger_limit=1))
+def it_cancels_a_task_whose_result_it_has(scene: Scene) -> None:
+    scene.join()
+    scene.hand()
+    scene.held = {"ResultSourceSettled"}
+    scene.send()
+    scene.flow()
+    scene.forge(m.CancelTask(epoch=1, seq=1), to="trainer")
+    scene.execute()
+    scene.flow()

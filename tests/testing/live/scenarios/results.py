@@ -216,3 +216,17 @@ def a_result_is_sent_after_the_end(scene: Scene) -> None:
     scene.hand()
     scene.shutdown()
     scene.send()
+
+
+@scenario("host: delivery.D25", "trainer: source.O12 ledger.K21 publication.N28",
+          limits=Limits(ledger_limit=1, source_idle_s=30.0))  # fmt: skip
+def a_result_is_forgotten_before_its_loss_is_noted(scene: Scene) -> None:
+    scene.join()
+    executed = scene.hand()
+    scene.held = {"Pull", "ResultSourceSettled", "PayloadGone"}
+    scene.send(large())
+    scene.wait_for(lambda: scene.waits("ResultSourceSettled"))
+    scene.give_up(executed)
+    scene.flow()
+    scene.execute()
+    scene.flow()

@@ -120,3 +120,10 @@ def a_task_is_cancelled_while_it_is_fetched(scene: Scene) -> None:
     scene.flow()
     scene.give_up(executed)
     scene.flow()
+
+
+@scenario("host: lease.~patient lease.L8 session.H46", fail_unresponsive=True)
+def a_host_that_may_not_wait_hears_nothing_more(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"* to host"}
+    scene.wait(36.0)
