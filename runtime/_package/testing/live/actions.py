@@ -27,6 +27,7 @@ from troth.statemachines.trainer.states import TrainerSessionState
 from troth.testing.live.choices import Choices
 from troth.testing.live.lines import Line, heard
 from troth.testing.live.parties import Wrong
+from troth.testing.live.scripts import model_of
 from troth.testing.live.seats import Seat
 from troth.testing.live.stage import Stage
 
@@ -88,10 +89,10 @@ class Play:
             kind = min(kind, 6)  # in pieces of a few bytes it would take its time, and show nothing else
         if kind == 7:
             nbytes = HUGE_BYTES if self.mood.large and self.choices.choose(3) == 2 else LARGE_BYTES
-            return {"w": np.full(nbytes // 8, self.made, dtype=np.int64), "n": self.made}, True
+            return model_of({"w": np.full(nbytes // 8, self.made, dtype=np.int64), "n": self.made}), True
         if kind == 6:
-            return {"w": np.full(3, self.made, dtype=np.float32), "names": ["a", None, True]}, False
-        return {"n": self.made}, False
+            return model_of({"w": np.full(3, self.made, dtype=np.float32), "names": ["a", None, True]}), False
+        return model_of({"n": self.made}), False
 
 
 @frozen
@@ -302,27 +303,27 @@ def unsent(seat: Seat) -> bool:
 def init(play: Play, seat: Seat) -> None:
     """It joins."""
     passive = play.choices.choose(24) == 23
-    play.stage.seat_call(seat, "init", partial(seat.session.init, control_rank=not passive), passive=passive)
+    play.stage.seat_call(seat, "init", partial(seat.script.init, control_rank=not passive), passive=passive)
 
 
 def receive(play: Play, seat: Seat) -> None:
     """It waits for a task."""
-    play.stage.seat_call(seat, "receive", seat.session.receive)
+    play.stage.seat_call(seat, "receive", seat.script.receive)
 
 
 def send(play: Play, seat: Seat) -> None:
     """It sends a result; one that it has sent before, or another one, where there was one."""
     first = seat.first.get(seat.current)
     if first is not None and play.choices.choose(2) == 0:
-        tree, large = first, isinstance(first.get("w"), np.ndarray) and first["w"].nbytes >= LARGE_BYTES
+        tree, large = first, isinstance(kept := first["params"].get("w"), np.ndarray) and kept.nbytes >= LARGE_BYTES
     else:
         tree, large = play.tree()
-    play.stage.seat_call(seat, "send", partial(seat.session.send, tree), tree=tree, large=large)
+    play.stage.seat_call(seat, "send", partial(seat.script.send, tree), tree=tree, large=large)
 
 
 def shutdown(play: Play, seat: Seat) -> None:
     """It ends its session."""
-    play.stage.seat_call(seat, "shutdown", seat.session.shutdown)
+    play.stage.seat_call(seat, "shutdown", seat.script.shutdown)
 
 
 def log(play: Play, seat: Seat) -> None:

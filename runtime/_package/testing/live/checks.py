@@ -9,6 +9,7 @@ from troth.runtime.sim.faults import DOWN, UP
 from troth.runtime.wire.kinds import BY_CODE, HEARTBEAT, LOG, WhenFull
 from troth.spec.core import ProcessSignal
 from troth.statemachines.host.process import ProcessState
+from troth.statemachines.trainer.states import TrainerSessionState
 from troth.testing.live.lines import Line, Way, kind_code
 from troth.testing.live.parties import Side, Wrong
 from troth.testing.live.seats import Seat
@@ -25,11 +26,23 @@ BEST_EFFORT = (HEARTBEAT, LOG)
 def check(judge: Judge, now: float) -> None:
     """Everything that can be told by now. Raises ``Wrong``."""
     wire(judge)
+    asleep = [seat.side for seat in judge.seats.values() if let_go(seat)]
     for side in judge.sides():
-        for shadow in side.parties.values():
-            shadow.check_due(now)
+        if side not in asleep:
+            for shadow in side.parties.values():
+                shadow.check_due(now)
         calls(side, now)
     processes(judge, now)
+
+
+def let_go(seat: Seat) -> bool:
+    """Whether its script's client lets nothing go on behind its calls any more. Raises ``Wrong`` if the session is not over."""
+    if seat.gone or not seat.script.let_go:
+        return False
+    trainer = seat.side.parties["trainer"].core
+    if trainer.state("session") is not TrainerSessionState.CLOSED:
+        raise Wrong("calls", f"{seat.side.name}: its client has let go of a session that is {trainer.state('session').value}")
+    return True
 
 
 # -- the wire ----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from troth.runtime.processes.bootstrap import Bootstrap
 from troth.runtime.sim.processes import SimProcess
 from troth.runtime.trainer import TrainerSession
 from troth.testing.live.parties import Side
+from troth.testing.live.scripts import Script
 
 
 @frozen
@@ -57,6 +58,11 @@ class Seat:
     """Its user was told that it is in a session."""
     owner: tuple[int, int] | None = None
     """The ends of the pipe to its owner: what it reads, and what the owner holds."""
+    script: Script = field(init=False)
+    """Who calls its session."""
+
+    def __attrs_post_init__(self) -> None:
+        self.script = Script(self.bootstrap, self.session)
 
     def leave(self) -> None:
         """Nothing of it counts any more: what a dying process still says of itself is between it and its end."""

@@ -162,7 +162,7 @@ class Stage:
         code: int | None = None
         try:
             async with trio.open_nursery() as nursery:
-                await nursery.start(session.run)
+                await nursery.start(seat.script.live)
                 seat.nursery = nursery
                 await seat.ends.wait()
                 code = seat.code
@@ -255,7 +255,7 @@ class Stage:
         """A trainer's user logs something, which waits for nothing."""
         call = Call("log", _never, ["log"], done=True, outcome=m.Outcome.OK)
         seat.side.calls.append(call)
-        seat.session.log(record)
+        seat.script.log(record)
 
     def background(self, function: Callable[..., Awaitable[object]], *arguments: object) -> None:
         """Something goes on that is nobody's call."""
