@@ -69,6 +69,7 @@ class Graph:
     forces: Forces = field(default=nothing_forced)
     """What the implementation cannot be kept from doing at once, although the world lets other things happen before it."""
     bars: Bars = field(default=nothing_barred)
+    _onward: dict[Place, Sequence[tuple[Edge, Place]]] = field(factory=dict, init=False)
 
     @classmethod
     def of(cls, system: System, *, forces: Forces = nothing_forced, bars: Bars = nothing_barred, most: int = 100_000) -> Graph:
@@ -96,12 +97,15 @@ class Graph:
         """How many states there are."""
         return len(self.out)
 
-    def onward(self, place: Place) -> Iterator[tuple[Edge, Place]]:
+    def onward(self, place: Place) -> Sequence[tuple[Edge, Place]]:
         """The edges that can be taken from there, and where each leads."""
-        state, forced = place
-        for edge in self.out[state]:
-            if (forced is None or edge.step.action.name == forced) and self.bars(state, edge.step) is None:
-                yield edge, (edge.target, self.forces(edge.step))
+        found = self._onward.get(place)
+        if found is None:
+            state, forced = place
+            free = [edge for edge in self.out[state] if forced is None or edge.step.action.name == forced]
+            found = [(edge, (edge.target, self.forces(edge.step))) for edge in free if self.bars(state, edge.step) is None]
+            self._onward[place] = found
+        return found
 
     def barred(self) -> dict[int, str]:
         """The edges that cannot be taken, and why: because they are barred, or because every way to them is."""
@@ -127,21 +131,24 @@ class Graph:
         edges. That is at most a small part more than the shortest cover, and takes no time to find.
         """
         left = set(self.possible())
+        spent: set[Place] = set()
         while left:
             place: Place = (self.system.initial, None)
             path: list[Edge] = []
-            while (found := self._nearest(place, left)) is not None and (not path or len(path) + len(found[0]) <= longest):
+            while (found := self._nearest(place, left, spent)) is not None and (not path or len(path) + len(found[0]) <= longest):
                 path += found[0]
                 left -= {edge.number for edge in found[0]}
                 place = found[1]
             yield self._whole(path, place)
 
-    def _nearest(self, start: Place, wanted: set[int]) -> tuple[list[Edge], Place] | None:
-        """The shortest way to and over an edge of these."""
+    def _nearest(self, start: Place, wanted: set[int], spent: set[Place]) -> tuple[list[Edge], Place] | None:
+        """The shortest way to and over an edge of these. ``spent`` are places from where there is none any more, ever."""
         came: dict[Place, tuple[Edge, Place] | None] = {start: None}
         waiting = deque([start])
         while waiting:
             here = waiting.popleft()
+            if here in spent:
+                continue
             for edge, after in self.onward(here):
                 if edge.number in wanted:
                     way = [edge]
@@ -152,11 +159,12 @@ class Graph:
                 if after not in came:
                     came[after] = edge, here
                     waiting.append(after)
+        spent |= came.keys()
         return None
 
     def _whole(self, path: list[Edge], place: Place) -> list[Edge]:
         """A path that does not end before what is forced has come."""
         while place[1] is not None:
-            edge, place = next(self.onward(place))
+            edge, place = self.onward(place)[0]
             path.append(edge)
         return path

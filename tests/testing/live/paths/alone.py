@@ -19,7 +19,9 @@ from attrs import define, field
 from tests.testing.live.paths.casting import MAKERS, cast
 from tests.testing.live.paths.conducting import CannotPerform
 from tests.testing.live.paths.holding import longer
-from tests.testing.live.paths.launched import Launched, counts, hands_over
+from tests.testing.live.paths.launched import Launched
+from tests.testing.live.paths.leading import counts, hands_over
+from tests.testing.live.paths.users import Receiving
 from troth.models.parties import PartyLocal
 from troth.models.system import ActionKind, State, System
 from troth.models.trace import TraceStep
@@ -37,7 +39,6 @@ from troth.spec import core as c
 from troth.spec import messages as m
 from troth.spec.limits import Limits
 from troth.spec.party import Party
-from troth.statemachines import PARTIES
 from troth.statemachines.supervisor.launches import HOSTS
 from troth.statemachines.trainer import TRAINER
 from troth.testing.live.stage import Setup
@@ -106,7 +107,7 @@ class Alone(Launched):
     pulls: list[tuple[Any, Callable[[], bool]]] = field(factory=list)
     """Payloads that rode in their messages and are not decoded yet: the key, and how that is done."""
     instance: int = 0
-    waits: dict[int, Any] = field(factory=dict)
+    waits: dict[int, Receiving] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         name = next(name for name in ("trainer", "host") if name in {t.component.name for t in self.system.components})
@@ -218,18 +219,15 @@ class Alone(Launched):
 
     def _threads(self, event: c.Called) -> None:
         """Several threads may be in receive()."""
-        self.receives = self.waits.get(event.number)
+        thread = self.waits.setdefault(event.number, Receiving(self.stage, self.held))
         if event.call == "take":
-            if self.receives is None:
-                raise CannotPerform("nobody has received")
-            self._take()
+            thread.take(taken=self._together)
             return
         self.seat.session._calls._last = event.number - 1
-        self._receive()
-        self.waits[event.number] = self.receives
+        thread.receive(self.seat)
 
     def _cut(self) -> None:
-        line = self._line("control")
+        line = self.wires.line("control")
         if line is None:
             raise CannotPerform("there is no connection")
         line.sim.cut()
@@ -278,7 +276,7 @@ class Alone(Launched):
 
     def _say(self, message: Any) -> None:
         """The peer writes a frame, and it arrives."""
-        line = self._line("control")
+        line = self.wires.line("control")
         if line is None or not self._linked:
             raise CannotPerform(NO_CONNECTION)
         line.sim.pipes[DOWN if self.name == "trainer" else UP].insert(encode(message, _beside(message, self.stage.setup.limits)))
@@ -301,7 +299,7 @@ class Alone(Launched):
 
 
 def _an_order() -> Any:
-    from troth.runtime.session import Order  # noqa: PLC0415
+    from troth.runtime.session import Order
 
     return Order("id", "task", encoded(TREES[0]))
 
@@ -322,6 +320,3 @@ def _beside(message: Any, limits: Any) -> Any:
             return besides.ResultBeside(payload.digest, payload.manifest, payload.riding() if inline else b"", payload.nbytes)
         case _:
             return None
-
-
-__all__ = ["Alone", "PARTIES", "at_once", "bars"]

@@ -70,6 +70,13 @@ class Follower:
             raise Diverged(self.done, found)
         return taken
 
+    def tried(self, step: TraceStep, ahead: list[TraceStep]) -> list[TraceStep] | str:
+        """The same, or why it cannot be performed."""
+        try:
+            return self.take(step, ahead)
+        except CannotPerform as reason:
+            return str(reason)
+
     def like(self, wanted: TraceStep) -> TraceStep | None:
         """The edge that is this one, from where the world is."""
         return like(self.system, self.state, wanted)
@@ -145,12 +152,9 @@ def follow(system: System, conductor: Conductor, story: Trace, at_once: AtOnce) 
             early[wanted.action.name] -= 1  # it has come already, in the moment of what came before it
             continue
         step = follower.like(wanted)
-        try:
-            if step is None:
-                raise CannotPerform(NO_SUCH_THING)
-            taken = follower.take(step, list(story.steps[at + 1 :]))
-        except CannotPerform as reason:
-            skipped.append(f"{named(wanted)}: {reason}")
+        taken = NO_SUCH_THING if step is None else follower.tried(step, list(story.steps[at + 1 :]))
+        if isinstance(taken, str):
+            skipped.append(f"{named(wanted)}: {taken}")
             twin.misses(wanted)
             continue
         early.update({edge.action.name for edge in taken[1:]} & {later.action.name for later in story.steps[at + 1 :]})

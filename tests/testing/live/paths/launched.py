@@ -11,137 +11,30 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-import attrs
 import numpy as np
 import trio
 from attrs import define, field
 
-from tests.testing.live.paths.conducting import CannotPerform, Parties, Unlike, messages_of
+from tests.testing.live.paths.conducting import CannotPerform, Parties, Unlike
 from tests.testing.live.paths.holding import Held, due, longer
-from troth.models.links import LinkComponent, Status
+from tests.testing.live.paths.leading import HUNG_UP, NUMBERS, OVER, at_once, counts
+from tests.testing.live.paths.users import Receiving, Unjudged
+from tests.testing.live.paths.wires import Wires
 from troth.models.system import ActionKind, State, System
 from troth.models.trace import Reaction, TraceStep
-from troth.models.worlds.protocol.reading import layout
 from troth.runtime.errors import RuntimeFault
-from troth.runtime.sim.faults import DOWN, UP, Direction
-from troth.runtime.wire.kinds import CHUNK, Pull, PullEnd
 from troth.spec import core as c
-from troth.spec.limits import Limits
-from troth.statemachines.host import HOST
-from troth.statemachines.host.states import HostSessionState
-from troth.statemachines.trainer import TRAINER
-from troth.statemachines.trainer.ledger import LedgerState
 from troth.testing.live.calling import Call
-from troth.testing.live.lines import Frame, Line, fields_of, same
 from troth.testing.live.parties import Wrong
 from troth.testing.live.seats import Seat
 from troth.testing.live.stage import Setup, Stage
-from troth.testing.paths import Bars
 
 LARGE = {"w": np.arange(5000, dtype=np.int64)}
 """A payload that does not ride in its message, of one chunk."""
 SMALL = {"n": 1}
 OTHER = {"n": 2}
 OTHER_LARGE = {"w": np.arange(1, 5001, dtype=np.int64)}
-BYTES = (Pull, PullEnd)
 REDIALS_S = 10.0
-
-
-@define(eq=False)
-class Patient(Call):
-    """A call whose thread gets no turn, once it was called back, until the conductor says so."""
-
-    task: Any = None
-
-    def silent(self) -> bool:
-        """It is held on purpose."""
-        return False
-
-
-class Unjudged(Stage):
-    """A stage whose cores have other tables than the model that the judge goes by."""
-
-    def judged(self) -> None:
-        """Keep up with the connections, and with what died."""
-        judge, found = self.judge, self.network.connections
-        if self._crashed:
-            raise Wrong("fault", repr(self._crashed[0]))
-        judge.lines += map(Line, found[self._known :])
-        self._known = len(found)
-        for line in judge.lines:
-            line.look()
-        for side in judge.sides():
-            side.records.clear()
-
-
-NUMBERS = {"init": 1, "receive": 2, "send": 3, "resend": 4, "other": 4, "shutdown": 5}
-"""What the worlds number the calls of a trainer's user. Which number a call has is all the same to it."""
-
-
-USES = ("trainer.take", "trainer.receive", "trainer.give up receive")
-"""What the script does about a task that was handed to it."""
-
-
-def hands_over(step: TraceStep) -> bool:
-    """Whether a task is handed to whoever waits in receive()."""
-    found = [reaction for reaction in step.reactions if reaction.name == "trainer"]
-    handed = LedgerState.HANDED.name
-    return bool(found) and handed in str(found[-1].after) and handed not in str(found[0].before)
-
-
-def at_once(step: TraceStep) -> str | None:
-    """The action that comes in the same moment, so that nothing comes in between. A receive() that finds a task takes it; and init() has
-    the trainer dial, whose link comes up."""
-    if step.action.name == "trainer.init" and not any(isinstance(reaction.operation, c.LinkUp) for reaction in step.reactions):
-        return "trainer.link up"
-    return "trainer.take" if step.action.name == "trainer.receive" and hands_over(step) else None
-
-
-NOBODY_WAITS = "CALL_CANCELLED of receive() comes of a caller that gives up, and nobody is in receive()"
-DOOR_CLOSED = "the trainer dials a host that has hung up for good: it is refused at the door, and no link comes up"
-HUNG_UP = "a side whose session is over has closed the link, and what is said on it afterwards does not arrive; in the world it does"
-OVER = ("CLOSING", "CLOSED", "ABORTED")
-NO_LINK = "a link is cut that nobody has opened yet: there is no connection to cut"
-
-
-def bars(system: System) -> Bars:
-    """What the runtime cannot be led along. Each of these is something that a world allows because it does no harm there."""
-    places = {table.component.name: index for index, table in enumerate(system.components)}
-    trainer, network = places["trainer"], places.get("network")
-
-    def barred(state: State, step: TraceStep) -> str | None:
-        local: Any = system.components[trainer].states[state[trainer]]
-        if step.action.name == "trainer.give up receive" and not receiving(local):
-            return NOBODY_WAITS
-        if network is not None and step.action.kind is ActionKind.CUT:
-            opened: Any = system.components[network].states[state[network]]
-            if len(opened.state) < 2:
-                return NO_LINK
-        for reaction in step.reactions:
-            before: Any = reaction.before
-            if reaction.name == "host" and isinstance(reaction.operation, c.LinkUp) and hung_up(before):
-                return DOOR_CLOSED
-        return None
-
-    return barred
-
-
-def receiving(trainer: Any) -> bool:
-    """Whether somebody is in receive(), by the state of a world's trainer."""
-    slots = trainer.state[0]
-    calls, ledger = (slots[layout(TRAINER).places[name]] for name in ("calls", "ledger"))
-    return any(slot[0] == "receive" for slot in calls) or any(slot[1] == LedgerState.HANDED.name for slot in ledger)
-
-
-def hung_up(host: Any) -> bool:
-    """Whether a world's host has no session any more."""
-    session = host.state[0][layout(HOST).places["session"]]
-    return session[0] in (HostSessionState.CLOSING.name, HostSessionState.CLOSED.name)
-
-
-def counts(limits: Limits) -> dict[str, int]:
-    """Those of the limits that are no durations."""
-    return {f.name: getattr(limits, f.name) for f in attrs.fields(Limits) if f.metadata["unit"] == "count"}
 
 
 @define(eq=False)
@@ -159,11 +52,9 @@ class Launched:
     """The process was told to end."""
     _together: bool = field(default=False, init=False)
     """The last action has brought the next one about, too."""
-    receives: Patient | None = field(default=None, init=False)
+    thread: Receiving = field(init=False)
+    wires: Wires = field(init=False)
     calls: dict[str, Call] = field(factory=dict, init=False)
-    merges: bool = field(init=False)
-    wired: bool = field(init=False)
-    """Whether the world has the links between receivers and sources, and the bytes on them."""
     large: bool = field(init=False)
     """Whether results are too large to ride in their messages."""
 
@@ -172,8 +63,7 @@ class Launched:
         self.large = any(name.startswith("receiver") for name in self.parties.indices)
         setup = self._setup()
         self.stage = (Stage if self.judged else Unjudged)(setup, schedule=self.held)  # type: ignore[arg-type]
-        self.merges = any(isinstance(t.component, LinkComponent) and t.component.merges for t in self.system.components)
-        self.wired = any(t.component.name == "bytes" for t in self.system.components)
+        self.wires, self.thread = Wires(self.system, self.stage), Receiving(self.stage, self.held)
         self._listen(self.stage.backend._driver, self._host_party)
         processes = self.stage.processes
         spawn = processes.spawn
@@ -218,22 +108,12 @@ class Launched:
         return "host" if not rest else self._receiver(int(rest[1]))
 
     def _receiver(self, seq: int) -> str:
-        return "receiver 0" if self.wired else f"receiver {seq}.0"
+        return "receiver 0" if self.wires.wired else f"receiver {seq}.0"
 
     @property
     def seat(self) -> Seat:
         """The trainer's process."""
         return self.stage.seats[0]
-
-    def _lines(self, role: str) -> list[Line]:
-        return [line for line in self.stage.judge.lines if line.sim.role == role and (line.alive or self._waits(line))]
-
-    def _waits(self, line: Line) -> bool:
-        return any(pipe.waiting for pipe in line.sim.pipes.values())
-
-    def _line(self, role: str) -> Line | None:
-        found = self._lines(role)
-        return found[-1] if found else None
 
     @property
     def _linked(self) -> bool:
@@ -248,15 +128,15 @@ class Launched:
 
     def perform(self, step: TraceStep, ahead: Sequence[TraceStep]) -> bool:
         """See ``Conductor``."""
-        self._give_up_ahead(step, ahead)
+        self.thread.give_up_ahead(step, ahead)
         action = step.action
         match action.kind:
             case ActionKind.DELIVER:
-                self._deliver(action.name.removesuffix(" delivers"))
+                self.wires.deliver(action.name.removesuffix(" delivers"))
             case ActionKind.LOSE:
-                self._lose(action.name.removesuffix(" loses"), step.label.variants[-1])
+                self.wires.lose(action.name.removesuffix(" loses"), step.label.variants[-1])
             case ActionKind.CUT:
-                line = self._line("control")
+                line = self.wires.line("control")
                 if line is None:
                     raise CannotPerform(f"{action.name}: there is no connection")
                 line.sim.cut()
@@ -284,68 +164,9 @@ class Launched:
                 self._listen(seat.session._driver, lambda party: party)
         for seat in self.stage.seats:
             seat.process.stuck = seat.stuck = not seat.gone and not self.exits  # it ends when the path says so, whatever it is sent
-        while self._pump():
+        while self.wires.pump():
             self.stage.settle()
-        self._merge()
-
-    def _pump(self) -> bool:
-        """Let through what a world without data links has arrive within the same step."""
-        if self.wired:
-            return False
-        moved = False
-        for line in self._lines("data"):
-            for way in (UP, DOWN):
-                waiting = line.sim.pipes[way].waiting
-                last = max((at for at, data in enumerate(waiting) if self._instant(data)), default=-1)
-                for _ in range(last + 1):  # what was written before it comes before it
-                    self.stage.let(line, way)
-                    moved = True
-        return moved
-
-    def _instant(self, data: bytes) -> bool:
-        frame = Frame.of(data)
-        return frame.code != CHUNK and fields_of(frame)[0] not in BYTES
-
-    def _merge(self) -> None:
-        """What is said again while it is on its way is lost, where the world has it so."""
-        if not self.merges:
-            return
-        for line in self._lines("control"):
-            for pipe in line.sim.pipes.values():
-                for at in range(len(pipe.waiting) - 1, -1, -1):
-                    earlier = [fields_of(Frame.of(data)) for data in pipe.waiting[:at]]
-                    if fields_of(Frame.of(pipe.waiting[at])) in earlier:
-                        pipe.lose(at)
-
-    def _way(self, link: str) -> tuple[str, Direction]:
-        if link.startswith("receiver"):
-            return "data", DOWN
-        if link.startswith("exchange"):
-            return "data", UP
-        return "control", UP if link.startswith("trainer") else DOWN
-
-    def _frames(self, link: str) -> tuple[Line, Direction, list[int]]:
-        """Where the frames of a link wait, and which of those that wait there are its own. Raises ``CannotPerform``."""
-        role, way = self._way(link)
-        line = self._line(role)
-        if line is None:
-            raise CannotPerform(f"{link}: there is no connection")
-        waiting = line.sim.pipes[way].waiting
-        return line, way, [at for at, data in enumerate(waiting) if role == "control" or self._instant(data)]
-
-    def _deliver(self, link: str) -> None:
-        line, way, places = self._frames(link)
-        if not places:
-            raise CannotPerform(f"{link}: nothing is on its way")
-        self.stage.let(line, way, places[0])
-
-    def _lose(self, link: str, message: Any) -> None:
-        line, way, places = self._frames(link)
-        waiting = line.sim.pipes[way].waiting
-        found = [at for at in places if same(message, fields_of(Frame.of(waiting[at])))]
-        if not found:
-            raise CannotPerform(f"{link}: {message} is not on its way")
-        line.sim.pipes[way].lose(found[0])
+        self.wires.merge()
 
     def _redial(self) -> None:
         """The trainer dials again when its pause is over."""
@@ -379,7 +200,7 @@ class Launched:
 
     def _call(self, party: str, what: str, step: TraceStep) -> None:
         if party.startswith("receiver") or party == "bytes":
-            self._bytes(party, what)
+            self.wires.bytes(party, what)
         elif party == "host":
             self._host_call(what)
         elif party == "trainer":
@@ -423,22 +244,19 @@ class Launched:
         session = seat.session
         if what in NUMBERS:
             session._calls._last = NUMBERS[what] - 1
-        tree, other = (LARGE, OTHER_LARGE) if self.large else (SMALL, OTHER)
         match what:
             case "init":
                 self.calls["init"] = stage.seat_call(seat, "init", session.init)
             case "link up":
                 pass  # it came with init(), in the same moment
             case "receive":
-                self._receive()
+                self.thread.receive(seat)
             case "take":
-                self._take()
+                self.thread.take(taken=self._together)
             case "give up receive":
-                self._give_up_receive()
-            case "send" | "resend":
-                self.calls["send"] = stage.seat_call(seat, "send", partial(session.send, tree), tree=tree, large=self.large)
-            case "other":
-                stage.seat_call(seat, "send", partial(session.send, other), tree=other, large=self.large)
+                self.thread.give_up()
+            case "send" | "resend" | "other":
+                self._send(other=what == "other")
             case "give up send" | "give up init":
                 self.calls[what.removeprefix("give up ")].give_up()
             case "shutdown":
@@ -446,88 +264,12 @@ class Launched:
             case _:
                 raise CannotPerform(f"trainer.{what}")
 
-    def _receive(self) -> None:
+    def _send(self, *, other: bool) -> None:
         seat = self.seat
-        if self.receives is not None and self.receives.task in self.held.waiting:
-            self._take()  # the task that was handed over was cancelled meanwhile: nothing is taken, and it waits on
-            return
-
-        async def receive() -> Any:
-            call.task = trio.lowlevel.current_task()
-            self.held.tasks.add(call.task)
-            return await seat.session.receive()
-
-        call = self.receives = Patient("receive", receive, ["receive"])
-        seat.side.calls.append(call)
-        if seat.nursery is None:
-            raise CannotPerform("the trainer's process is gone")
-        self.stage.stepper.start(call.run, nursery=seat.nursery)
-
-    def _take(self) -> None:
-        if self.receives is None:
-            raise CannotPerform("nobody has received")
-        if self.receives.done:
-            if not self._together:
-                raise CannotPerform("its receive() has returned")
-            return  # it was there already, and taken at once
-        if self.receives.task not in self.held.waiting:
-            raise CannotPerform("its receive() was handed nothing")
-        self.held.let_go(self.receives.task, self.stage.stepper)
-        self.stage.settle()
-        if not self.receives.done:
-            self.held.tasks.add(self.receives.task)
-
-    def _give_up_ahead(self, step: TraceStep, ahead: Sequence[TraceStep]) -> None:
-        """A caller that gives up in the very moment in which a task is handed to it has given up before: else it would have the task.
-
-        So where the path has that, it gives up now, and does not get its turn to say so before the path says so.
-        """
-        call = self.receives
-        if call is None or call.done or call.given_up or step.action.name.startswith("trainer."):
-            return
-        uses = (later.action.name for later in ahead if later.action.name in USES)
-        if next(uses, "") == "trainer.give up receive" and hands_over(step):
-            call.give_up()
-
-    def _give_up_receive(self) -> None:
-        call = self.receives
-        if call is None or call.done:
-            raise CannotPerform("nobody waits in receive()")
-        if not call.given_up:
-            call.give_up()
-        self.held.let_go(call.task, self.stage.stepper)
-
-    # -- bytes ---------------------------------------------------------------------------------------------------------
-
-    def _bytes(self, party: str, what: str) -> None:
-        if party == "bytes":
-            number, _, what = what.partition(" ")
-            if number != "0":
-                raise CannotPerform("a receiver that is elsewhere")
-        if what not in ("transfer complete", "transfer failed", "arrives", "breaks off"):
-            raise CannotPerform(f"{party}.{what}")
-        line = self._line("data")
-        if line is None:
-            raise CannotPerform("there is no data link")
-        self._let_bytes(line, DOWN)
-        self.stage.settle()
-        if what in ("transfer failed", "breaks off"):
-            self._corrupt(line)
-        self._let_bytes(line, UP)
-
-    def _let_bytes(self, line: Line, way: Direction) -> None:
-        pipe = line.sim.pipes[way]
-        while (at := next((at for at, data in enumerate(pipe.waiting) if not self._instant(data)), None)) is not None:
-            self.stage.let(line, way, at)
-
-    def _corrupt(self, line: Line) -> None:
-        """The last byte of each chunk is another one: what came is not what was announced."""
-        pipe = line.sim.pipes[UP]
-        pipe.waiting[:] = [data if self._instant(data) else self._spoiled(data) for data in pipe.waiting]
-
-    @staticmethod
-    def _spoiled(data: bytes) -> bytes:
-        return data[:-1] + bytes([data[-1] ^ 1]) if Frame.of(data).code == CHUNK else data
+        tree = (LARGE, OTHER_LARGE)[other] if self.large else (SMALL, OTHER)[other]
+        call = self.stage.seat_call(seat, "send", partial(seat.session.send, tree), tree=tree, large=self.large)
+        if not other:
+            self.calls["send"] = call
 
     # -- comparing -----------------------------------------------------------------------------------------------------
 
@@ -537,7 +279,7 @@ class Launched:
         over = [name for name in self.parties.indices if name not in here and name.startswith("receiver")]
         found = self.parties.differences(steps, state, over)
         for link in ("trainer>host:control", "host>trainer:control"):
-            found += self._on_link(link, state)
+            found += self.wires.on_link(link, state, linked=self._linked)
         if found and self._hung_up():
             raise Unlike(HUNG_UP)
         if self.judged:
@@ -551,18 +293,6 @@ class Launched:
         return not self._linked and any(
             name in self.parties.cores and self.parties.cores[name].state("session").name in OVER for name in ("host", "trainer")
         )
-
-    def _on_link(self, link: str, state: State) -> list[str]:
-        status, wanted = messages_of(self.system, state, link)
-        line = self._line("control")
-        waiting = [] if line is None else line.sim.pipes[self._way(link)[1]].waiting
-        here = [fields_of(Frame.of(data)) for data in waiting]
-        found = []
-        if len(here) != len(wanted) or not all(map(same, wanted, here)):
-            found.append(f"{link} carries {[(kind.__name__, fields) for kind, fields in here]}, and in the model {list(wanted)}")
-        if status is Status.DOWN and self._linked:
-            found.append(f"{link} is up, and in the model it is down")
-        return found
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
@@ -591,6 +321,8 @@ class Launched:
 
     def drop(self) -> None:
         """See ``Conductor``. Nobody relies on tables any more that may be wrong: it ends as a runtime that has broken down."""
+        if self.stage.stepper.over:
+            return
         with suppress(Exception):
             self.stage.backend._break_down(RuntimeFault("the run is dropped"))
             self._end()

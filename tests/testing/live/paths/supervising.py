@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-import attrs
 from attrs import define, field
 
 from tests.testing.live.paths.casting import cast
 from tests.testing.live.paths.conducting import CannotPerform, Parties
 from tests.testing.live.paths.holding import Held, due, longer
-from tests.testing.live.paths.launched import Unjudged, counts
+from tests.testing.live.paths.leading import counts
+from tests.testing.live.paths.users import Unjudged
 from troth.models.system import ActionKind, State, System
 from troth.models.trace import TraceStep
 from troth.models.worlds.protocol.backend import ARGUMENTS, HAPPENS, NUMBERS
@@ -199,6 +199,8 @@ class Supervising:
     def drop(self) -> None:
         """See ``Conductor``."""
         stage = self.stage
+        if stage.stepper.over:
+            return
         with self._prepared():
             stage.backend._break_down(RuntimeFault("the run is dropped"))
             if stage.entered is not None and stage.left is None:
@@ -206,6 +208,3 @@ class Supervising:
             stage.stepper.finish(stage.stepper.clock.now)
             stage.close()
         stage.stepper.drop()
-
-
-__all__ = ["Supervising", "at_once"]

@@ -6,11 +6,15 @@ pair that somebody else launched, a link that holds a step back.
 
 from __future__ import annotations
 
-from troth.models.bounds import Bounds, blueprint
+from troth.models.bounds import Bound, Bounds, blueprint
 from troth.models.world import World
 from troth.models.worlds.protocol.configured import ALWAYS, FETCHED, NO_BEATS, configured
+from troth.models.worlds.protocol.presence import answering
 from troth.models.worlds.protocol.session import Deal
+from troth.models.worlds.protocol.single import waiting
 from troth.models.worlds.protocol.transfers import Way, claims, transfer
+from troth.spec import core as c
+from troth.statemachines.trainer.ledger import LedgerState
 
 PATIENT = NO_BEATS | {"session"}
 """A host waits for ever for the answer to SHUTDOWN or ABORT, and does not hang up."""
@@ -38,4 +42,15 @@ def arrive(_bounds: Bounds) -> World:
     return claims(transfer("paths/bytes", arrive.doc, Way(receivers=1, losses=1, breaks=1, waits=True)), "settled")
 
 
-STAGED = (ends, beats, arrive)
+@blueprint("paths/answers", loss=Bound(1, "messages that may be lost", 0, 3), cuts=Bound(1, "how often the link may be cut", 0, 2))
+def answers(bounds: Bounds) -> World:
+    """``external/answers``, but that only a caller who is in receive() gives it up, and not whoever might be."""
+    made = answering(
+        "paths/answers", answers.doc, (*ALWAYS, *FETCHED), launched=True, receivers=1, losses=bounds.loss, cuts=bounds.cuts, orders=(),
+    )  # fmt: skip
+    inside = waiting(made.trainer, "receive") | made.trainer.some("ledger", LedgerState.HANDED)
+    made.world.may(made.trainer.handle, c.CallCancelled("receive", 2), when=inside, times=1, name="give up receive")
+    return made.world
+
+
+STAGED = (answers, ends, beats, arrive)
