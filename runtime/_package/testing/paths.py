@@ -31,6 +31,9 @@ Place: TypeAlias = "tuple[State, str | None]"
 Bars: TypeAlias = "Callable[[State, TraceStep], str | None]"
 """Why the implementation cannot be led along that edge; ``None`` if it can."""
 
+NO_WAY = "only what cannot be taken leads there"
+"""Why an edge cannot be taken that could be, from where it begins."""
+
 
 class TooLarge(ValueError):
     """The graph has more states than were to be looked at."""
@@ -110,7 +113,7 @@ class Graph:
     def barred(self) -> dict[int, str]:
         """The edges that cannot be taken, and why: because they are barred, or because every way to them is."""
         possible = self.possible()
-        return {e.number: self.bars(e.source, e.step) or "no way leads there" for e in self if e.number not in possible}
+        return {e.number: self.bars(e.source, e.step) or NO_WAY for e in self if e.number not in possible}
 
     def possible(self) -> frozenset[int]:
         """The numbers of the edges that can be taken, with what is forced and barred."""

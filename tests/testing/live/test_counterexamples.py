@@ -104,7 +104,7 @@ def story(name: str) -> Story:
     assert stage is not None, f"{at}, the world of {name}, has parties that the runtime has not: choose another one in ELSEWHERE"
     bars = stage.bars(trace.system)
     if name not in KEPT_OUT and any(bars(before, step) for before, step in zip(trace.states, trace.steps, strict=False)):
-        trace = shortest(stage.graph(trace.system), found.property) or trace
+        trace = shortest(trace.system, found.property, stage.at_once, bars) or trace
     claim = next(claim for claim in world.properties if claim.id == id_)
     return Story(patch, world, mutant, claim, found.property, trace, stage)
 

@@ -8,7 +8,7 @@ configuration of the world, and what an attached side does with SESSION_OPEN is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -22,8 +22,7 @@ from tests.testing.live.paths.holding import longer
 from tests.testing.live.paths.launched import Launched
 from tests.testing.live.paths.leading import counts, hands_over
 from tests.testing.live.paths.users import Receiving
-from troth.models.parties import PartyLocal
-from troth.models.system import ActionKind, State, System
+from troth.models.system import State, System
 from troth.models.trace import TraceStep
 from troth.models.worlds.protocol.reading import layout
 from troth.runtime.downloads import Downloads
@@ -62,22 +61,23 @@ def at_once(step: TraceStep) -> str | None:
 
 def bars(system: System) -> Bars:
     """Nothing arrives over a link that is not there."""
-    trainer = next((index for index, table in enumerate(system.components) if table.component.name == "trainer"), None)
+    places = {table.component.name: index for index, table in enumerate(system.components)}
 
     def barred(state: State, step: TraceStep) -> str | None:
-        if trainer is None or step.action.kind is not ActionKind.CALL:
-            return None
-        local = system.components[trainer].states[state[trainer]]
         operation = step.action.items[-1][1]
-        over_a_link = isinstance(operation, c.Received) and operation.link in ("control", "data")
-        return NO_CONNECTION if over_a_link and _session(local) in UNBORN else None
+        if "trainer" not in places or not (isinstance(operation, c.Received) and operation.link in ("control", "data")):
+            return None
+        return None if linked({name: system.components[index].states[state[index]] for name, index in places.items()}) else NO_CONNECTION
 
     return barred
 
 
-def _session(local: Any) -> str:
-    found: str = local.state[0][layout(TRAINER).places["session"]][0] if isinstance(local, PartyLocal) else ""
-    return found
+def linked(parties: Mapping[str, Any]) -> bool:
+    """Whether a world's trainer has its link open, by the states of its parties."""
+    if "link" in parties:
+        return bool(parties["link"].state)
+    session: str = parties["trainer"].state[0][layout(TRAINER).places["session"]][0]
+    return session not in UNBORN
 
 
 class Deaf:

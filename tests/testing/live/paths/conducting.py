@@ -68,13 +68,17 @@ def named(step: TraceStep) -> str:
 
 
 def lead(conductor: Conductor, path: Sequence[TraceStep]) -> None:
-    """Perform a path and compare after every action. Raises ``Diverged`` at the first difference."""
+    """Perform a path and compare after every action. Raises ``Diverged`` at the first difference, or at what cannot be performed."""
     done: list[str] = []
     since: list[TraceStep] = []
     for at, step in enumerate(path):
         done.append(named(step))
         since.append(step)
-        if conductor.perform(step, path[at + 1 :]):
+        try:
+            settled = conductor.perform(step, path[at + 1 :])
+        except CannotPerform as reason:
+            raise Diverged(done, [f"{named(step)} cannot be performed: {reason}"]) from reason
+        if settled:
             found = conductor.differences(since, step.state)
             if found:
                 raise Diverged(done, found)

@@ -18,7 +18,7 @@ from troth.models.properties import LIVENESS, Property
 from troth.models.replaying import violated_by
 from troth.models.system import State, System
 from troth.models.trace import Trace, TraceStep, edges
-from troth.testing.paths import Graph, Place
+from troth.testing.paths import Bars, Place
 
 NO_SUCH_THING = "it is not on its way, does not run, or nobody waits for it"
 AtOnce = Callable[[TraceStep], "str | None"]
@@ -97,26 +97,33 @@ class Follower:
         return _true(self.system, then, self.state)
 
 
-def shortest(graph: Graph, claim: Property) -> Trace | None:
+def shortest(system: System, claim: Property, at_once: AtOnce, bars: Bars) -> Trace | None:
     """The shortest run that breaks the claim, of those that the runtime can be led along. ``None`` if there is none, or if the claim is
     about what comes in the end."""
-    start: Place = (graph.system.initial, None)
+    start: Place = (system.initial, None)
     came: dict[Place, tuple[TraceStep, Place] | None] = {start: None}
     waiting = deque([start])
     while waiting and claim.kind not in LIVENESS:
         here = waiting.popleft()
-        for edge, after in graph.onward(here):
-            trace = Trace(graph.system, edge.source, (edge.step,))
-            if violated_by(trace, claim):
-                steps, place = [edge.step], here
-                while (before := came[place]) is not None:
-                    steps.append(before[0])
-                    place = before[1]
-                return Trace(graph.system, graph.system.initial, tuple(steps[::-1]))
+        state, forced = here
+        for step in edges(system, state):
+            if forced not in (None, step.action.name) or bars(state, step) is not None:
+                continue
+            after = step.state, at_once(step)
             if after not in came:
-                came[after] = edge.step, here
+                came[after] = step, here
                 waiting.append(after)
+            if violated_by(Trace(system, state, (step,)), claim):
+                return Trace(system, system.initial, (*_steps(came, here), step))
     return None
+
+
+def _steps(came: dict[Place, tuple[TraceStep, Place] | None], place: Place) -> list[TraceStep]:
+    found: list[TraceStep] = []
+    while (before := came[place]) is not None:
+        found.append(before[0])
+        place = before[1]
+    return found[::-1]
 
 
 @define

@@ -25,7 +25,7 @@ class Patient(Call):
 
     task: Any = None
 
-    def silent(self) -> bool:
+    def silent(self, *_seen: Any, **_more: Any) -> bool:
         """It is held on purpose."""
         return False
 
