@@ -117,7 +117,7 @@ def _drawn(name: str, seconds: float, bound: float) -> Measured:
     """A row of the Hypothesis machine of the live runtime. Only what it chose itself counts, not how its sessions were brought to an
     end."""
     from troth.testing.live.machine import LiveMachine
-    from troth.testing.live.target import quietly
+    from troth.testing.live.playing import quietly
 
     chosen = settings(max_examples=20, stateful_step_count=50, database=None, deadline=None, phases=(Phase.generate,),
                       suppress_health_check=(HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large))  # fmt: skip

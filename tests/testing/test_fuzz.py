@@ -16,6 +16,11 @@ import pytest
 
 from troth import cli
 from troth.testing import Cores, SessionResult
+from troth.testing.live.choices import Walk as Drawn
+from troth.testing.live.programs import token
+from troth.testing.live.recording import Recording
+from troth.testing.live.target import SESSIONS
+from troth.testing.live.walking import Walk
 
 TOYS = str(Path(__file__).with_name("toys.py"))
 
@@ -177,7 +182,9 @@ def test_a_session_of_the_live_runtime_is_played_again_with_its_trace(capsys: py
     """The same as when it was run, byte for byte; and its time is said."""
     first, again = tmp_path / "first", tmp_path / "again"
     run(capsys, "--target", "runtime", "--sessions", "1", "--seed", "1", "--no-keep", "--trace", str(first))
-    code, found = data(capsys, "--target", "runtime", "--replay", f"runtime-{1 << 20}", "--trace", str(again))
+    walk = Walk(Drawn(SESSIONS), Recording())  # the first of that seed
+    walk.run()
+    code, found = data(capsys, "--target", "runtime", "--replay", token(walk.program), "--trace", str(again))
 
     assert (code, found["sessions"], found["failures"]) == (0, 1, [])
     assert found["seconds"] > 0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from troth.testing.cores import Cores, Play
     from troth.testing.coverage import Allowed, Coverage
+    from troth.testing.live.machine import live_machine
     from troth.testing.machine import Violated, state_machine
     from troth.testing.single import alone
     from troth.testing.targets import BadToken, Failure, Fuzz, SessionResult, Target
@@ -28,6 +29,7 @@ __all__ = [
     "Target",
     "Violated",
     "alone",
+    "live_machine",
     "state_machine",
 ]
 
@@ -43,6 +45,7 @@ _HOMES = {
     "Target": "targets",
     "Violated": "machine",
     "alone": "single",
+    "live_machine": "live.machine",
     "state_machine": "machine",
 }
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from hypothesis import HealthCheck, Phase
 from hypothesis import seed as with_seed
@@ -68,11 +68,25 @@ class Drawn:
         return self.data.draw(st.integers(0, n - 1)) if n > 1 else 0
 
 
+class Flaw(Protocol):
+    """Something that was wrong."""
+
+    @property
+    def what(self) -> str:
+        """In words."""
+        ...
+
+    @property
+    def property(self) -> str:
+        """The name that it is reported under."""
+        ...
+
+
 class Violated(AssertionError):
     """A property was violated in a generated test. Its words are put together when they are asked for: the checker takes part in them."""
 
-    def __init__(self, wrong: Wrong, tell: Callable[[], str]) -> None:
-        super().__init__(str(wrong))
+    def __init__(self, wrong: Flaw, tell: Callable[[], str]) -> None:
+        super().__init__(wrong.what)
         self.wrong = wrong
         self._tell = tell
         self._told: str | None = None

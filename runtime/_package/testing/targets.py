@@ -24,7 +24,8 @@ class Failure:
     token: str
     """What ``--replay`` takes: letters, digits, ``-``, ``_``, ``.`` and ``:`` only, the seed in it or the whole program of the session."""
     told: str
-    """For a reader: the example, what it violates, and the checker's shortest trace where there is one. Several lines."""
+    """For a reader: the example, what it violates, and the checker's shortest trace where there is one. Several lines. Of a property that
+    has failed before in the same run only what it was, and its token is of a program that was not made shorter."""
 
 
 @frozen(kw_only=True)

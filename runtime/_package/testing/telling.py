@@ -8,7 +8,7 @@ from typing import Any
 from troth.models.canonical import spelled
 from troth.models.check import check
 from troth.models.errors import WorldError
-from troth.models.exploration import Limits
+from troth.models.exploration import Ending, Limits
 from troth.models.properties import PropertyKind
 from troth.models.render.text import text
 from troth.models.trace import Trace, TraceStep, edges
@@ -90,13 +90,20 @@ def shortest(stage: Stage, id: str, make: Callable[[], World] | None = None) -> 
         return ["the checker has no trace to it: a party alone may be given anything, which is no closed world"]
     if claim is None or claim.kind not in (PropertyKind.ALWAYS, PropertyKind.STEP, PropertyKind.NO_DEADLOCK):
         return ["the checker has no trace to it: it is about the core beside its table, which only a run can show"]
+    return searched(id, make() if make else stage.world, stage.name)
+
+
+def searched(id: str, world: World, name: str) -> list[str]:  # noqa: A002
+    """The shortest trace that the checker finds to a violation of ``id`` in a world that claims it, or that it finds none."""
     try:
-        result = check(make() if make else stage.world, properties=[id], limits=Limits(max_states=CHECKED_STATES, workers=1))
+        result = check(world, properties=[id], limits=Limits(max_states=CHECKED_STATES, workers=1))
     except WorldError as error:
         return [f"the checker has no trace to it: {error}"]
     found = next((one for one in result.properties if one.property.id == id), None)
     if found is None or found.trace is None:
-        return [f"the checker finds no trace to it among the first {result.states:,} states of {stage.name}"]
+        if result.ending is Ending.COMPLETE:
+            return [f"the checker finds none: the model keeps it, in all {result.states:,} states of {name}"]
+        return [f"the checker finds no trace to it among the first {result.states:,} states of {name}"]
     count = len(found.trace.steps)
     head = f"the checker's shortest trace to it, {count} step{'' if count == 1 else 's'}:"
     return [head, *indented(text(found.trace).rstrip().splitlines())]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 import trio
@@ -27,14 +28,13 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 
 def drop_an_effect(patch: pytest.MonkeyPatch) -> None:
-    """Every twentieth effect is not performed."""
+    """Every twentieth effect that a driver should perform is not performed."""
     perform = Driver._perform
-    count = 0
+    counts = WeakKeyDictionary[Driver, int]()
 
     def forgetful(driver: Driver, *arguments: Any) -> None:
-        nonlocal count
-        count += 1
-        if count % 20:
+        counts[driver] = counts.get(driver, 0) + 1
+        if counts[driver] % 20:
             perform(driver, *arguments)
 
     patch.setattr(Driver, "_perform", forgetful)
@@ -110,15 +110,15 @@ def let_anybody_in(patch: pytest.MonkeyPatch) -> None:
 def remember_a_failed_init(patch: pytest.MonkeyPatch) -> None:
     """D21: an init() that has failed is not tried again."""
     init = TrainerSession.init
-    failed: dict[int, JoinFailed] = {}
+    failed = WeakKeyDictionary[TrainerSession, JoinFailed]()
 
     async def once(session: TrainerSession, **options: Any) -> bool:
-        if id(session) in failed:
-            raise failed[id(session)]
+        if session in failed:
+            raise failed[session]
         try:
             return await init(session, **options)
         except JoinFailed as error:
-            failed[id(session)] = error
+            failed[session] = error
             raise
 
     patch.setattr(TrainerSession, "init", once)

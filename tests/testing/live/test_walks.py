@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,14 +14,21 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from troth.cli.finding import find
+from troth.models.worlds.protocol.watched import broken
+from troth.testing.live import playing, programs
 from troth.testing.live.choices import Listed
 from troth.testing.live.choices import Walk as Drawn
 from troth.testing.live.machine import LiveMachine
+from troth.testing.live.playing import quietly
+from troth.testing.live.programs import END, Move, Program
 from troth.testing.live.reasons import UNREACHABLE
 from troth.testing.live.recording import Recording
-from troth.testing.live.target import Live, quietly
+from troth.testing.live.target import Live
+from troth.testing.live.telling import WORLDS, checked
 from troth.testing.live.walking import Walk
 from troth.testing.targets import BadToken
+from troth.testing.traces.watching import watches
 
 SESSIONS = 120
 SAME = 100
@@ -109,22 +117,70 @@ def test_choices_that_were_taken_are_the_run() -> None:
     assert again.trace == first.trace
 
 
-def test_a_token_plays_its_session_again() -> None:
-    """The same steps, with its trace."""
+@pytest.mark.parametrize("seed", range(SEED, SEED + 12))
+def test_the_program_of_a_walk_is_the_run(seed: int) -> None:
+    """And so is its token: what the walk did, without the dice that it asked, gives the same trace."""
+    first = Walk(Drawn(seed), Recording())
+    first.run()
     target = Live()
-    found = next(target.fuzz(seed=3, until=lambda: False, coverage=target.coverage()))
-    again = target.replay(f"runtime-{found.seed}", coverage=target.coverage())
+    again = target.replay(programs.token(first.program), coverage=target.coverage())
 
-    assert (again.seed, again.steps, again.failure) == (found.seed, found.steps, None)
-    assert again.trace
+    assert again.failure is None
+    assert again.trace == first.trace
+    assert again.steps == first.steps + first.play.more_steps
 
 
-@pytest.mark.parametrize("token", ["core-1", "runtime", "runtime-x", ""])
-def test_a_token_of_another_kind_is_refused(token: str) -> None:
-    """With a word about what one looks like."""
+def test_a_program_that_lacks_some_of_its_moves_is_played_all_the_same() -> None:
+    """What cannot be done is passed over, and the session comes to its end."""
+    first = Walk(Drawn(SEED), Recording())
+    first.run()
+    opening, moves = first.program
+    for at in range(0, len(moves), 3):
+        assert playing.played(Program(opening, moves[:at] + moves[at + 5 :])).found is None
+
+
+def test_a_program_comes_out_of_its_token() -> None:
+    """With its zeros, and numbers of several bytes."""
+    moves = (Move(0), Move(3, 2, 40_000, (0, 1, 1 << 30)), Move(END), Move(7, 0, 0, (0, 1)))
+    program = Program((1, 0, 1 << 29), moves)
+
+    assert programs.program(programs.token(program)) == program
+    assert programs.program(programs.token(Program((), ()))) == Program((), ())
+
+
+@pytest.mark.parametrize(
+    "token", ["core.AQAB", "runtime", "runtime-3", "runtime.", "runtime.AQAD", "runtime.AQADAAUAcx5_", "runtime.%", ""]
+)
+def test_a_token_of_another_kind_or_version_is_refused(token: str) -> None:
+    """With a word about why."""
     target = Live()
-    with pytest.raises(BadToken, match="runtime-NUMBER"):
+    with pytest.raises(BadToken, match=re.escape(repr(token))):
         target.replay(token, coverage=target.coverage())
+
+
+def test_whatever_is_cut_off_a_token_is_missed() -> None:
+    """And whatever is put in its place."""
+    walk = Walk(Drawn(SEED), Recording())
+    walk.run()
+    token = programs.token(walk.program)
+    for at in range(len(programs.PREFIX), len(token) - 1):
+        with pytest.raises(BadToken):
+            programs.program(token[:at])
+
+
+def test_every_property_that_is_watched_is_claimed_where_the_checker_looks_for_it() -> None:
+    """So a failure has the checker's trace, or its word that there is none."""
+    watched = {watch.id for of in watches().values() for watch in of if broken(watch.id) in watch.observe}
+    claimed = {claim.id for name in WORLDS for claim in find(name).build({}).properties}
+
+    assert watched
+    assert watched <= claimed
+
+
+def test_the_checker_is_asked_for_its_own_trace() -> None:
+    """What the model keeps it has none of, and says so; of what is no property of the model, too."""
+    assert checked("P14") == [f"the checker finds none: the model keeps it, in all 10,488 states of {WORLDS[0]}"]
+    assert checked("wire") == ["the checker has no trace to it: it is about the runtime beside the model, which only a run can show"]
 
 
 def test_a_walk_can_be_broken_off() -> None:

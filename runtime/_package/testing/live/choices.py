@@ -14,7 +14,9 @@ from attrs import define, field
 
 
 class Choices(Protocol):
-    """A source of choices."""
+    """A source of choices, all of them noted."""
+
+    taken: list[int]
 
     def choose(self, bound: int) -> int:
         """A number from 0 below ``bound``, which is at least 1."""
@@ -23,7 +25,7 @@ class Choices(Protocol):
 
 @define(eq=False)
 class Walk:
-    """Choices of a seeded random walk, all of them noted."""
+    """Choices of a seeded random walk."""
 
     seed: int
     taken: list[int] = field(factory=list)
@@ -45,21 +47,35 @@ class Listed:
 
     given: Sequence[int]
     taken: list[int] = field(factory=list)
+    bounds: list[int] = field(factory=list)
+    """What each was below."""
 
     def choose(self, bound: int) -> int:
         """See ``Choices``."""
         at = len(self.taken)
         found = min(self.given[at], bound - 1) if at < len(self.given) else 0
         self.taken.append(found)
+        self.bounds.append(bound)
         return found
+
+    @property
+    def number(self) -> int:
+        """The number of which ``Digits`` makes the same choices."""
+        number = 0
+        for found, bound in zip(reversed(self.taken), reversed(self.bounds), strict=True):
+            number = number * bound + found
+        return number
 
 
 @define(eq=False)
-class Drawn:
-    """Choices that somebody else draws, Hypothesis say: ``draw`` gives a number from 0 to its argument."""
+class Digits:
+    """Choices of one number, which somebody else draws, Hypothesis say: each takes what is left of it, to its own base."""
 
-    draw: Callable[[int], int]
+    number: int
+    taken: list[int] = field(factory=list)
 
     def choose(self, bound: int) -> int:
         """See ``Choices``."""
-        return self.draw(bound - 1) if bound > 1 else 0
+        self.number, found = divmod(self.number, bound)
+        self.taken.append(found)
+        return found

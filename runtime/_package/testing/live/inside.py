@@ -25,8 +25,9 @@ CALLED = {
 ASKED = ("_r", "_ALLOW_DETERMINISTIC_SCHEDULING")
 """What decides on the order of tasks."""
 HELD = {
-    "Runner": ("deadlines", "io_manager", "main_task", "main_task_outcome", "runq", "tasks"),
-    "Task": ("_parent_nursery", "coro", "name"),
+    "Runner": ("deadlines", "io_manager", "main_task", "main_task_outcome", "runq", "system_nursery", "tasks"),
+    "Task": ("_cancel_status", "_parent_nursery", "coro", "name"),
+    "CancelStatus": ("_parent", "_scope"),
 }
 """Classes, with their fields."""
 METHODS = {"Deadlines": "next_deadline"}

@@ -98,6 +98,7 @@ class Stepper:
         self._loop = _run.unrolled_run(self._runner, main, (), host_uses_signal_set_wakeup_fd=True)
         self._resume: Callable[[Any], float] = self._loop.send
         next(self._loop)
+        self._own = frozenset(self._runner.tasks)
         try:
             self.settle()
         except BaseException:
@@ -128,6 +129,12 @@ class Stepper:
         finally:
             _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING = held
 
+    @property
+    def strays(self) -> list[str]:
+        """Tasks that belong to no block of the program, so that its end would not wait for them: the names of their functions."""
+        nursery = self._runner.system_nursery
+        return [] if nursery is None else sorted(task.name for task in nursery.child_tasks if task not in self._own)
+
     def start(self, function: Callable[..., Awaitable[object]], *arguments: object, nursery: trio.Nursery) -> None:
         """Start a task there; it runs when it settles."""
         self.context.run(nursery.start_soon, function, *arguments)
@@ -152,15 +159,26 @@ class Stepper:
             self._runner.main_task_outcome.unwrap()
         return self.over
 
-    def drop(self) -> None:
-        """Stop it, whatever it does: it is cancelled, and left where it is if it does not heed that. For a run that has failed already."""
+    def _unshield(self) -> None:
+        """Let those be cancelled, too, who wait behind a shield for what will never come."""
+        for task in list(self._runner.tasks):
+            status: Any = task._cancel_status
+            while status is not None:
+                status._scope.shield = False
+                status = status._parent
+
+    def drop(self, limit_s: float = math.inf) -> None:
+        """Stop it, whatever it does: it is cancelled, given until ``limit_s`` to heed that, for what is shielded has its limits, then
+        cancelled behind its shields, and left where it is if it does not heed that. For a run that has failed already."""
         main = self._runner.main_task
         nursery = None if main is None or self.over else main.parent_nursery
         if nursery is not None:
             nursery.cancel_scope.cancel()
             with suppress(BaseException):
-                self.settle()
-                self.settle(look=True)
+                self.finish(limit_s)
+            with suppress(BaseException):
+                self._unshield()
+                self.finish(limit_s)
         if not self.over:
             self.over = True
             with warnings.catch_warnings():

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import count
 
 from attrs import define
@@ -13,13 +10,15 @@ from attrs import define
 from troth.spec.core import Step
 from troth.statemachines import PARTIES
 from troth.testing.coverage import Coverage
+from troth.testing.live import programs
 from troth.testing.live.choices import Walk as Drawn
-from troth.testing.live.parties import Shadow, Wrong
+from troth.testing.live.parties import Shadow
+from troth.testing.live.playing import judged, play
 from troth.testing.live.recording import Recording
 from troth.testing.live.rules import FAULTS
-from troth.testing.live.stepping import Unsettled
-from troth.testing.live.walking import Walk
-from troth.testing.targets import BadToken, Failure, SessionResult
+from troth.testing.live.telling import Told, failed, story
+from troth.testing.live.walking import Walk, opened
+from troth.testing.targets import Failure, SessionResult
 
 SESSIONS = 1 << 20
 """Sessions that a seed has, before the next seed's begin."""
@@ -52,64 +51,49 @@ class Live:
 
     def fuzz(self, *, seed: int, until: Callable[[], bool], coverage: Coverage) -> Iterator[SessionResult]:
         """See ``Fuzz``."""
+        known: set[str] = set()
         for number in count(seed * SESSIONS):
             if until():
                 return
-            found = _session(number, until, coverage, traced=self.traced)
+            found = self._session(number, until, coverage, known)
             if found is None:
                 return
             yield found
 
     def replay(self, token: str, *, coverage: Coverage) -> SessionResult:
         """See ``Target``."""
-        name, _, number = token.partition("-")
-        if name != self.name or not number.isdecimal():
-            raise BadToken(f"{token!r} is no session of the live runtime: such a token is {self.name}-NUMBER")
-        found = _session(int(number), lambda: False, coverage, traced=True)
-        if found is None:
-            raise AssertionError("a session that nothing breaks off ends")
-        return found
+        program = programs.program(token)
+        walk = opened(Told, program.opening, Recording())
+        counted(walk, coverage)
+        found = play(walk, program.moves).found
+        for fault in walk.play.faults:
+            coverage.fault(fault)
+        failure = None
+        if found is not None:
+            failure = Failure(property=found.property, token=token, told=story(found, walk))
+        steps = walk.steps + walk.play.more_steps
+        return SessionResult(seed=0, steps=steps, failure=failure, trace=walk.trace, told="\n".join(walk.lines))
 
+    def _session(self, number: int, until: Callable[[], bool], coverage: Coverage, known: set[str]) -> SessionResult | None:
+        walk = Walk(Drawn(number), Recording())
+        counted(walk, coverage)
+        ended = True
 
-def _session(number: int, until: Callable[[], bool], coverage: Coverage, *, traced: bool) -> SessionResult | None:
-    walk = Walk(Drawn(number), Recording())
-    counted(walk, coverage)
-    failure = None
-    try:
-        with quietly():
-            if not walk.run(until):
-                return None
-    except Wrong as wrong:
-        failure = _failed(walk, number, wrong.property, str(wrong))
-    except Unsettled as error:
-        failure = _failed(walk, number, "hang", f"hang: {error}")
-    except Exception:  # whoever is at fault, the runtime or its judge: the session is what shows it
-        failure = _failed(walk, number, "error", f"error: {traceback.format_exc().rstrip()}")
-    for fault in walk.play.faults:
-        coverage.fault(fault)
-    steps = walk.steps + walk.play.more_steps
-    return SessionResult(seed=number, steps=steps, failure=failure, trace=walk.trace if traced else ())
+        def run() -> None:
+            nonlocal ended
+            ended = walk.run(until)
 
-
-def _failed(walk: Walk, number: int, property: str, what: str) -> Failure:  # noqa: A002
-    found = Failure(property=property, token=f"runtime-{number}", told=told(walk, what))
-    walk.stage.drop()
-    return found
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """What the runtime logs of faults that are made on purpose is kept from the terminal."""
-    runtime = logging.getLogger("troth.runtime")
-    before = runtime.level
-    runtime.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        runtime.setLevel(before)
-
-
-def told(walk: Walk, what: str) -> str:
-    """What went wrong, for a reader."""
-    lines = [what, f"in {walk.stage.setup}", "after:", *(f"  {at:>4}  {name}" for at, name in enumerate(walk.told, 1))]
-    return "\n".join(lines)
+        found = judged(walk, run)
+        if not ended:
+            return None
+        for fault in walk.play.faults:
+            coverage.fault(fault)
+        steps = walk.steps + walk.play.more_steps
+        failure = None
+        if found is not None:
+            program, told = walk.program, found.what
+            if found.property not in known:
+                known.add(found.property)
+                found, program, told = failed(program, found)
+            failure = Failure(property=found.property, token=programs.token(program), told=told)
+        return SessionResult(seed=number, steps=steps, failure=failure, trace=walk.trace if self.traced else ())
