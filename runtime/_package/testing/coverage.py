@@ -47,6 +47,22 @@ class Allowed:
 
 
 @frozen
+class Floors:
+    """How much has to fire at the least, by kind: as much as once did, so that it can only rise."""
+
+    counts: Mapping[str, int]
+
+    def problems(self, coverage: Coverage) -> list[str]:
+        """What a gate says: the kinds of which less fired, and those that there are not."""
+        found = [f"{kind}: there is no such kind; take one of {', '.join(KINDS)}" for kind in self.counts if kind not in KINDS]
+        for kind, floor in self.counts.items():
+            fired = len(coverage.known.get(kind, ())) - len(coverage.missing(kind)) if kind in KINDS else floor
+            if fired < floor:
+                found.append(f"{kind}: {fired} of {len(coverage.known[kind])} fired, and {floor} must")
+        return found
+
+
+@frozen
 class _Summary:
     """The rows of one step, as they count: the names, and for each machine the first and the last of its rows."""
 

@@ -48,6 +48,8 @@ class Judge:
     lines: list[Line] = field(factory=list)
     transfers: Transfers = field(init=False)
     stepped: Callable[[Shadow, c.Step], None] = field(default=lambda shadow, step: None, init=False)
+    heard: Callable[[Shadow, c.Event], None] | None = field(default=None, init=False)
+    """Told what a party is about to take: for whoever watches more than this."""
     orphaned: bool = False
     """The guardian was lost."""
     spawn_fails: int = 0
@@ -125,6 +127,8 @@ class Judge:
             raise Wrong("replay", f"{party} took {event}, and there is no such party")
         if not side.heard(party, event):
             self._justify(side, shadow, event)
+        if self.heard is not None:
+            self.heard(shadow, event)
         step = shadow.take(event, found, self.now())
         self.stepped(shadow, step)
         if isinstance(event, c.Received) and isinstance(event.message, m.ExecuteTask) and self.task is not None:
@@ -144,7 +148,7 @@ class Judge:
         if isinstance(event, c.Called):
             call = side.numbers.pop((event.call, event.number), None)
             if call is not None:
-                call.refused = refusal.why
+                call.refused, call.asked = refusal.why, ""
             if event.call == "execute":
                 self.task = self.earlier
         elif isinstance(event, c.Received) and event.link == CONTROL:
@@ -182,6 +186,7 @@ class Judge:
             call = next((call for call in side.calls if call.given_up and name in (call.kind, "receive", "abort", "finalize")), None)
         if call is None or not call.given_up:
             raise Wrong("calls", f"{shadow.name}: {event}, and nobody gave it up")
+        call.asked = ""
         if call.kind == "start":
             call.pending = ["abort", "finalize"]
 
@@ -263,7 +268,7 @@ class Judge:
             raise Wrong("calls", f"{shadow.name}: {name}() was made by nobody")
         del call.pending[0]
         if number:
-            side.numbers[name, number], call.number = call, number
+            side.numbers[name, number], call.number, call.asked = call, number, name
         seat = shadow.seat
         wanted: Any = None
         if name == "init":

@@ -8,12 +8,13 @@ from typing import Any
 
 from attrs import frozen
 
+from tests.testing.live.promises import Watch
 from tests.testing.live.scenarios.scene import Scene
 from troth.spec.core import Step
 from troth.testing.coverage import Coverage
 from troth.testing.live.parties import Shadow
 from troth.testing.live.playing import quietly
-from troth.testing.live.stage import Setup
+from troth.testing.live.stage import Setup, Stage
 
 
 @frozen
@@ -52,18 +53,11 @@ class Unplayed(AssertionError):
     """A scenario has not come to what it is for."""
 
 
-def played(scenario: Scenario, coverage: Coverage, watch: Callable[[Shadow, Any, Step], None] | None = None) -> Scene:
-    """Play it to its end, and count what fires. Raises ``Wrong`` where the runtime is, and ``Unplayed`` if a row did not fire."""
+def played(scenario: Scenario, coverage: Coverage) -> Scene:
+    """Play it to its end, and count what fires. Raises ``Wrong`` where the runtime is, ``Unplayed`` if a row did not fire, and ``Broken``
+    if a promise was not kept."""
     scene = Scene(scenario.setup, forged=scenario.forged)
-
-    def stepped(shadow: Shadow, step: Step) -> None:
-        scene.note(shadow, step)
-        if not shadow.counted:
-            shadow.counted = True
-            coverage.begin(shadow.kind, shadow.kind)
-        coverage.step(shadow.kind, step, shadow.kind)
-
-    scene.stage.judge.stepped = stepped
+    watching(scene.stage, coverage, scene.note)
     try:
         with quietly():
             scenario.play(scene)
@@ -72,7 +66,22 @@ def played(scenario: Scenario, coverage: Coverage, watch: Callable[[Shadow, Any,
         with quietly():
             scene.stage.drop()
         raise
-    missing = [row for row in scenario.rows if row not in scene.fired]
+    missing = [name for name in scenario.rows if name not in scene.fired]
     if missing:
         raise Unplayed(f"{scenario.name}: {', '.join(missing)} did not fire")
     return scene
+
+
+def watching(stage: Stage, coverage: Coverage, note: Callable[[Shadow, Step], None] = lambda shadow, step: None) -> None:
+    """Count what fires on a stage, and watch it for the promises."""
+    watch, judge = Watch(), stage.judge
+
+    def stepped(shadow: Shadow, step: Step) -> None:
+        watch.stepped(shadow, step)
+        note(shadow, step)
+        if not shadow.counted:
+            shadow.counted = True
+            coverage.begin(shadow.kind, shadow.kind)
+        coverage.step(shadow.kind, step, shadow.kind)
+
+    judge.heard, judge.stepped = watch.heard, stepped

@@ -302,7 +302,8 @@ class Scene:
         stage = self.stage
         self.held, self.lost = set(), set()
         self.flow()
-        if stage.entered is not None and stage.entered.done and stage.entered.error is None and stage.left is None:
+        entered = stage.entered
+        if entered is not None and entered.done and entered.error is None and not entered.given_up and stage.left is None:
             self.leave()
         end = self.now + LIFE_S
         while (not stage.over or stage.living) and self.now < end:
