@@ -77,8 +77,8 @@ class Play:
     @property
     def open(self) -> bool:
         """Whether the application is inside of its block."""
-        stage = self.stage
-        return stage.entered is not None and stage.entered.done and stage.entered.error is None and stage.left is None
+        entered = self.stage.entered
+        return entered is not None and entered.done and entered.error is None and not entered.given_up and self.stage.left is None
 
     def tree(self) -> tuple[Any, bool]:
         """A payload, and whether it is large."""

@@ -7,7 +7,7 @@ names for it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -54,8 +54,6 @@ RETURNS: Mapping[str, Mapping[Any, Any]] = {
     "finalize": {O.OK: True, O.FORCED: False},
     "leave": {O.OK: None, O.FORCED: None},
 }
-ASKS_AT_ONCE = ("init", "receive", "send", "execute", "shutdown")
-"""Calls that wait for no other call before they ask their core. Two that finalize wait for each other."""
 LAST_WORDS_S = 1.0
 """How long an error may wait to hear how the process ended."""
 UNSET: Any = object()
@@ -90,6 +88,8 @@ class Call:
     task_id: str = ""
     number: int = 0
     """What its core knows it by."""
+    asked: str = ""
+    """The call of its core that it waits for."""
     scope: trio.CancelScope = field(factory=trio.CancelScope)
     done: bool = False
     value: Any = None
@@ -121,12 +121,13 @@ class Call:
 
     def resolved(self, call: str, outcome: Any, value: int, now: float) -> None:
         """The model lets one of its core's calls return."""
+        self.asked = ""
         if call == "receive" and outcome is O.TASK:
             self.pending = ["take"]
         elif call == "take" and outcome is not O.TASK:
             self.pending = ["receive"]
         elif self.kind == "start" and call == "start" and outcome is not O.OK:
-            self.outcome, self.pending = outcome, ["abort", "finalize"]
+            self.outcome, self.pending, self.at_s = outcome, ["abort", "finalize"], now
         elif (self.kind == "start" and call != "start") or (self.kind == "leave" and call == "abort"):
             pass
         else:
@@ -143,9 +144,16 @@ class Call:
         waits = self.kind == "start" or (self.kind == "execute" and self.outcome in (O.LOST, O.CLOSED))
         return now > self.at_s + LAST_WORDS_S if waits and self.outcome is not O.OK else True
 
-    def silent(self) -> bool:
-        """Whether it has to have asked its core, and has not: it hangs before that."""
-        return not self.given_up and bool(self.pending) and self.kind in ASKS_AT_ONCE
+    def silent(self, now: float, others: Iterable[Call]) -> bool:
+        """Whether it has to have asked its core, and has not: it hangs before that. ``others``: the calls of the same user."""
+        if not self.pending or self.asked:
+            return False
+        following = self.kind == "start" and self.pending[0] != "start"
+        if self.given_up:  # it ends what it had begun all the same
+            return following
+        if self.pending[0] == "finalize" and any(other.asked == "finalize" for other in others):
+            return False  # whoever asked first, asks for both
+        return now > self.at_s + LAST_WORDS_S if following and self.pending[0] == "abort" else True
 
     def check(self) -> None:
         """Whether it returned as it had to. Raises ``Wrong``."""

@@ -130,7 +130,7 @@ def calls(side: Side, now: float) -> None:
             call.check()
         elif call.late(now):
             raise Wrong("calls", f"{side.name}: {call.kind}() was resolved with {call.outcome}, and has not returned")
-        elif call.silent():
+        elif call.silent(now, side.calls):
             raise Wrong("calls", f"{side.name}: {call.kind}() was made, and has not asked for {call.pending[0]}")
         else:
             left.append(call)

@@ -331,6 +331,8 @@ class Stage:
 
     def close(self) -> None:
         """The end: everything is let go. Raises ``Wrong`` if something is left."""
+        if self.stepper.strays:
+            raise Wrong("left behind", f"{', '.join(self.stepper.strays)} runs on as a task of nobody")
         self._over.set()
         if not self.stepper.finish(self.stepper.clock.now + LIFE_S):
             raise Wrong("left behind", "something still runs")
@@ -343,7 +345,7 @@ class Stage:
         with suppress(BaseException):
             self._over.set()
             self.stepper.finish(self.stepper.clock.now + LIFE_S)
-        self.stepper.drop()
+        self.stepper.drop(self.stepper.clock.now + LIFE_S)
 
 
 async def _never() -> None:
