@@ -6,6 +6,8 @@ The judge does not need it: it is another look at the same steps, by the replay 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from attrs import define, field
 
 from troth.runtime.tracing import Note
@@ -14,6 +16,12 @@ from troth.spec.codec import Codec
 from troth.spec.trace import End, Header, Record, end_line, header_line, record_line
 from troth.statemachines import PARTIES
 from troth.testing.traces import Network, Rejected, RunCheck
+
+
+@lru_cache(1)
+def _codec() -> Codec:
+    """What writes everything that parties take and do. To make it takes as long as ten steps."""
+    return Codec.of(PARTIES.values(), messages)
 
 
 @define(eq=False)
@@ -27,7 +35,7 @@ class Recording:
     checked: bool = True
     """Whether each step is checked, and not only written down."""
     _run: RunCheck = field(init=False, factory=lambda: RunCheck(Network.FAULTY, punctual=True, properties=False))
-    _codec: Codec = field(init=False, factory=lambda: Codec.of(PARTIES.values(), messages))
+    _codec: Codec = field(init=False, factory=_codec)
 
     def begin(self, name: str, header: Header) -> Note:
         """See ``troth.runtime.tracing.Recorder``."""
