@@ -118,7 +118,9 @@ class Graph:
     def possible(self) -> frozenset[int]:
         """The numbers of the edges that can be taken, with what is forced and barred."""
         start: Place = (self.system.initial, None)
-        seen, waiting, found = {start}, [start], set[int]()
+        seen: set[Place] = {start}
+        waiting: list[Place] = [start]
+        found: set[int] = set()
         while waiting:
             for edge, after in self.onward(waiting.pop()):
                 found.add(edge.number)

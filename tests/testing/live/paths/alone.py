@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 from attrs import define, field
 
-from tests.testing.live.paths.casting import MAKERS, cast
+from tests.testing.live.paths.casting import MAKERS, cast, swapped
 from tests.testing.live.paths.conducting import CannotPerform
 from tests.testing.live.paths.holding import longer
 from tests.testing.live.paths.launched import Launched
@@ -122,10 +122,7 @@ class Alone(Launched):
     @contextmanager
     def _prepared(self) -> Iterator[None]:
         """While the runtime makes its parties, and while they act."""
-        configured = self._configured
-        module, maker = MAKERS["supervisor"]
-        before = getattr(module, maker)
-        understood, beside, admits, pull = TrainerSession._understood, HostSession._beside, HostSession.admits, Downloads.pull
+        understood, beside, pull = TrainerSession._understood, HostSession._beside, Downloads.pull
 
         def opened(session: TrainerSession, arrived: Arrived) -> c.Message:
             if arrived.kind.message is not m.SessionOpen:
@@ -142,17 +139,17 @@ class Alone(Launched):
             self.pulls.append((key, partial(pull, downloads, key, inline, arrived)))
             return True
 
-        TrainerSession._understood, HostSession._beside = opened, opening  # type: ignore[method-assign]
-        HostSession.admits = lambda _session, _role, _epoch: True  # type: ignore[method-assign]
-        Downloads.pull = held  # type: ignore[method-assign]
-        setattr(module, maker, Deaf)
-        try:
-            with cast(self.party, configured):
-                yield
-        finally:
-            TrainerSession._understood, HostSession._beside = understood, beside  # type: ignore[method-assign]
-            HostSession.admits, Downloads.pull = admits, pull  # type: ignore[method-assign]
-            setattr(module, maker, before)
+        with (
+            cast(self.party, self._configured),
+            swapped(
+                (TrainerSession, "_understood", opened),
+                (HostSession, "_beside", opening),
+                (HostSession, "admits", lambda _session, _role, _epoch: True),
+                (Downloads, "pull", held),
+                (*MAKERS["supervisor"], Deaf),
+            ),
+        ):
+            yield
 
     def _configured(self, config: Any) -> Any:
         wanted = self.parties.config(self.name)

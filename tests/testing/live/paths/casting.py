@@ -21,16 +21,24 @@ Configured = Callable[[Any], Any]
 
 
 @contextmanager
+def swapped(*changes: tuple[Any, str, Any]) -> Iterator[None]:
+    """Meanwhile these attributes are others: an owner, a name, and what it is now, each."""
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
+    try:
+        for owner, name, value in changes:
+            setattr(owner, name, value)
+        yield
+    finally:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+
+
+@contextmanager
 def cast(party: Party, configured: Configured = lambda config: config) -> Iterator[None]:
     """Meanwhile the runtime makes cores of ``party`` where it makes its own of that name, configured as ``configured`` has it."""
-    module, name = MAKERS[party.name]
-    before = getattr(module, name)
 
     def made(config: Any, **_options: Any) -> PartyCore:
         return PartyCore(party, configured(config), strict=False)
 
-    setattr(module, name, made)
-    try:
+    with swapped((*MAKERS[party.name], made)):
         yield
-    finally:
-        setattr(module, name, before)

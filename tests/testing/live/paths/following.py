@@ -102,7 +102,7 @@ def shortest(system: System, claim: Property, at_once: AtOnce, bars: Bars) -> Tr
     about what comes in the end."""
     start: Place = (system.initial, None)
     came: dict[Place, tuple[TraceStep, Place] | None] = {start: None}
-    waiting = deque([start])
+    waiting: deque[Place] = deque([start])
     while waiting and claim.kind not in LIVENESS:
         here = waiting.popleft()
         state, forced = here

@@ -22,8 +22,9 @@ LONG = 1e5
 
 def longer(limits: Limits, **counts: int) -> Limits:
     """The same limits, in a time that passes slowly."""
-    durations = {f.name: getattr(limits, f.name) for f in attrs.fields(Limits) if f.metadata["unit"] == "s"}
-    return attrs.evolve(limits, **{name: None if value is None else value * LONG for name, value in durations.items()}, **counts)
+    durations: dict[str, Any] = {f.name: getattr(limits, f.name) for f in attrs.fields(Limits) if f.metadata["unit"] == "s"}
+    later: dict[str, Any] = {name: None if value is None else value * LONG for name, value in durations.items()}
+    return attrs.evolve(limits, **later, **counts)
 
 
 def due(driver: Driver, party: str, timer: str, key: Key, now: float) -> int:

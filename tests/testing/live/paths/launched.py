@@ -200,7 +200,7 @@ class Launched:
 
     def _call(self, party: str, what: str, step: TraceStep) -> None:
         if party.startswith("receiver") or party == "bytes":
-            self.wires.bytes(party, what)
+            self.wires.transfer(party, what)
         elif party == "host":
             self._host_call(what)
         elif party == "trainer":

@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import define, field
 
-from tests.testing.live.paths.casting import cast
+from tests.testing.live.paths.casting import cast, swapped
 from tests.testing.live.paths.conducting import CannotPerform, Parties
 from tests.testing.live.paths.holding import Held, due, longer
 from tests.testing.live.paths.leading import counts
@@ -131,16 +131,12 @@ class Supervising:
 
     @contextmanager
     def _prepared(self) -> Iterator[None]:
-        before = backends.HostSession
-        backends.HostSession = Played.made  # type: ignore[assignment,misc]
-        try:
-            with cast(self.party):
-                yield
-        finally:
-            backends.HostSession = before  # type: ignore[misc]
+        with cast(self.party), swapped((backends, "HostSession", Played.made)):
+            yield
 
-    def perform(self, step: TraceStep, _ahead: Sequence[TraceStep]) -> bool:
+    def perform(self, step: TraceStep, ahead: Sequence[TraceStep]) -> bool:
         """See ``Conductor``."""
+        del ahead  # nothing here is done for what comes after it
         party, _, what = step.action.name.partition(".")
         with self._prepared():
             if step.action.kind is ActionKind.TIMER:

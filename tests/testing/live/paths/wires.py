@@ -103,7 +103,7 @@ class Wires:
             raise CannotPerform(f"{link}: {message} is not on its way")
         line.sim.pipes[way].lose(found[0])
 
-    def bytes(self, party: str, what: str) -> None:
+    def transfer(self, party: str, what: str) -> None:
         if party == "bytes":
             number, _, what = what.partition(" ")
             if number != "0":
@@ -139,8 +139,13 @@ class Wires:
         waiting = [] if line is None else line.sim.pipes[self._way(link)[1]].waiting
         here = [fields_of(Frame.of(data)) for data in waiting]
         found = []
-        if len(here) != len(wanted) or not all(map(same, wanted, here)):
+        if len(here) != len(wanted) or not all(map(_same, wanted, here)):
             found.append(f"{link} carries {[(kind.__name__, fields) for kind, fields in here]}, and in the model {list(wanted)}")
         if status is Status.DOWN and linked:
             found.append(f"{link} is up, and in the model it is down")
         return found
+
+
+def _same(wanted: Any, here: Any) -> bool:
+    """Whether the model's message is that one."""
+    return same(wanted, here)

@@ -6,6 +6,8 @@ pair that somebody else launched, a link that holds a step back.
 
 from __future__ import annotations
 
+from typing import Any
+
 from troth.models.bounds import Bound, Bounds, blueprint
 from troth.models.world import World
 from troth.models.worlds.protocol.configured import ALWAYS, FETCHED, NO_BEATS, configured
@@ -18,7 +20,7 @@ from troth.statemachines.trainer.ledger import LedgerState
 
 PATIENT = NO_BEATS | {"session"}
 """A host waits for ever for the answer to SHUTDOWN or ABORT, and does not hang up."""
-ROOMY = {"capacity": 9, "full": "truncates", "merges": True}
+ROOMY: dict[str, Any] = {"capacity": 9, "full": "truncates", "merges": True}
 """No step is held back, as none is by a link of the runtime."""
 
 
