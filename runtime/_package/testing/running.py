@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from time import monotonic
 from typing import Any
@@ -74,12 +76,26 @@ def run(asked: Asked, seed: int, budget: Budget, *, jobs: int = 1, opened: Targe
         if jobs > 1:
             _spread(asked, seed, budget, jobs, outcome)
         else:
-            for result in target.fuzz(seed=seed, until=_until(budget, outcome, started), coverage=outcome.coverage):
-                outcome.count(result)
+            with _uncollected():
+                for result in target.fuzz(seed=seed, until=_until(budget, outcome, started), coverage=outcome.coverage):
+                    outcome.count(result)
     except KeyboardInterrupt:
         outcome.interrupted = True
     outcome.seconds = monotonic() - started
     return outcome
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """What is there now, which is modules and tables, stays as long as the run: the collector need not look through it again and again."""
+    mine = gc.get_freeze_count() == 0
+    if mine:
+        gc.freeze()
+    try:
+        yield
+    finally:
+        if mine:
+            gc.unfreeze()
 
 
 def _until(budget: Budget, outcome: Outcome, started: float) -> Callable[[], bool]:
@@ -169,11 +185,12 @@ def _work(asked: Asked, seed: int, budget: Budget, stop: Any, pipe: Connection) 
         outcome = Outcome(coverage=target.coverage())
         over = _until(budget, outcome, monotonic())
         said = monotonic()
-        for result in target.fuzz(seed=seed, until=lambda: over() or stop.is_set(), coverage=outcome.coverage):
-            outcome.count(result)
-            if monotonic() - said >= BATCH_S or outcome.failures:
-                said = monotonic()
-                pipe.send(_batch(outcome))
+        with _uncollected():
+            for result in target.fuzz(seed=seed, until=lambda: over() or stop.is_set(), coverage=outcome.coverage):
+                outcome.count(result)
+                if monotonic() - said >= BATCH_S or outcome.failures:
+                    said = monotonic()
+                    pipe.send(_batch(outcome))
         pipe.send(_batch(outcome))
     except BrokenPipeError:
         return
