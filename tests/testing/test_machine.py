@@ -83,4 +83,4 @@ def test_a_defect_of_the_reference_is_found(name: str, world: str) -> None:
     patch = next(patch for patch in DEFECTS if patch.name == name)
     machine = state_machine(lambda: mutated(find(world).build({}), patch.mutant()))
 
-    assert violated(machine, 1, settings(QUICK, max_examples=400, phases=(Phase.generate,))).wrong.property
+    assert violated(machine, 2, settings(QUICK, max_examples=400, phases=(Phase.generate,))).wrong.property

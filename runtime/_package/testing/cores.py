@@ -69,6 +69,7 @@ class Cores:
             (play, stage, sessions(stage, seed, coverage, until, most=self.most, traced=self.traced))
             for play, stage in ((play, self._stage(play)) for play in self.plays)
         ]
+        known: set[tuple[str, str]] = set()
         while not until():
             for play, stage, walking in running:
                 found = next(walking, None)
@@ -76,11 +77,17 @@ class Cores:
                     return
                 own, walked = found
                 _faults(stage, walked, coverage)
-                yield SessionResult(seed=own, steps=walked.steps, failure=self._failure(play, stage, walked, own), trace=walked.trace)
+                failure = self._failure(play, stage, walked, own, known)
+                yield SessionResult(seed=own, steps=walked.steps, failure=failure, trace=walked.trace)
 
-    def _failure(self, play: Play, stage: Stage, walked: Walked, own: int) -> Failure | None:
+    def _failure(self, play: Play, stage: Stage, walked: Walked, own: int, known: set[tuple[str, str]]) -> Failure | None:
         if walked.wrong is None:
             return None
+        where = play.name, walked.wrong.property
+        if where in known:
+            token = _named(play, programs.token(stage, walked.moves))
+            return Failure(property=walked.wrong.property, token=token, told=str(walked.wrong))
+        known.add(where)
         from troth.testing.machine import example_of  # noqa: PLC0415 - Hypothesis takes its time to import, and only a failure needs it
 
         id_ = walked.wrong.property

@@ -34,7 +34,7 @@ from troth.spec import Party
 from troth.spec.engine import PartyCore
 from troth.testing import programs, telling
 from troth.testing.coverage import Coverage
-from troth.testing.session import Session
+from troth.testing.session import Session, raised
 from troth.testing.single import all_alone, alone
 from troth.testing.stage import RuleKind, Stage
 from troth.testing.twin import Wrong
@@ -116,11 +116,14 @@ class WorldMachine(RuleBasedStateMachine):
         self.session = Session(self.stage, self.covered)
 
     def _guarded(self, what: Callable[[], Any]) -> None:
+        wrong = None
         try:
             what()
-        except Wrong as wrong:
+        except Exception as error:
+            wrong = raised(error)
+        if wrong is not None:  # raised out of no other exception: so it is one failure for Hypothesis, wherever it comes from
             self.failed = True
-            raise self._violated(wrong) from None
+            raise self._violated(wrong)
 
     def _violated(self, wrong: Wrong) -> Violated:
         session = getattr(self, "session", None)
@@ -132,11 +135,17 @@ class WorldMachine(RuleBasedStateMachine):
         replay = f"troth fuzz {cls.told_as or cls.stage.name} --replay {programs.token(cls.stage, moves)}"
         return f"{telling.told(cls.stage, wrong, moves, cls.remade[0])}\nreplay: {replay}"
 
+    def possible(self, number: int) -> bool:
+        """Whether a rule can be chosen. One that raises when it is asked can, so that it does so as a step."""
+        try:
+            return self.session.stage.enabled(self.session.state, number)
+        except Exception:
+            return True
+
     @rule()
     def rest(self) -> None:
         """Nothing is done. Where nothing can be done, that must be an end that the world permits."""
-        if not self.session.able():
-            self._guarded(self.session.stuck)
+        self._guarded(lambda: None if self.session.able() else self.session.stuck())
 
     def teardown(self) -> None:
         """The session is over, wherever it stopped: what it was can be gone through again."""
@@ -227,7 +236,7 @@ def _rule(stage: Stage, number: int) -> Callable[..., None]:
 def _declared(stage: Stage, number: int, method: Callable[..., None]) -> Any:
     if stage.rules[number].kind is not RuleKind.ACTION:
         return rule(data=st.data())(method)
-    possible = precondition(lambda self: self.session.stage.enabled(self.session.state, number))
+    possible = precondition(lambda self: self.possible(number))
     return possible(rule(choice=st.integers(0, CHOICES - 1))(method))
 
 

@@ -7,7 +7,8 @@ once more, by a new core.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import traceback
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 from attrs import frozen
@@ -17,6 +18,7 @@ from troth.models.errors import ComponentFailed, NotDeterministic, WorldError
 from troth.models.parties import Fire, PartyLocal, PartyOp
 from troth.models.system import CHAIN_LIMIT, Branch, Check, State
 from troth.spec.core import Step, TimerFired
+from troth.spec.errors import TrothError
 from troth.testing.alphabet import numbers_in
 from troth.testing.chance import Chance, Noted
 from troth.testing.coverage import Coverage
@@ -97,10 +99,9 @@ class Session:
         except Wrong:
             self._note(rule, chosen, noted)
             raise
-        except (ComponentFailed, NotDeterministic, WorldError) as error:
+        except Exception as error:
             self._note(rule, chosen, noted)
-            kinds = {ComponentFailed: "core", NotDeterministic: "effects"}
-            raise Wrong(kinds.get(type(error), "world"), str(error)) from error
+            raise raised(error) from error
         if taken:
             self._note(rule, chosen, noted)
         return taken
@@ -292,6 +293,21 @@ class Session:
             lines.append(f"{number} {one.rule.name} {' '.join(map(str, one.move.answers))} -> {name:016x}")
             lines += [f"  {party} {spelled(event)} {' '.join(step.rows)} {spelled(step.effects)}" for party, event, step in one.events]
         return tuple(lines)
+
+
+KINDS: Mapping[type[Exception], str] = {ComponentFailed: "core", NotDeterministic: "effects", WorldError: "world"}
+
+
+def raised(error: Exception) -> Wrong:
+    """What is wrong where something raised: a core, a property, an observation, of ours or of whoever wrote the world. With the traceback
+    of what is not of our own making, and ``error`` for what nobody foresaw."""
+    if isinstance(error, Wrong):
+        return error
+    kind = KINDS.get(type(error), "error")
+    own = isinstance(error, TrothError)
+    cause = error.__cause__ if own else error
+    what = str(error) if own else f"{type(error).__name__}: {error}"
+    return Wrong(kind, "\n".join([what, *map(str.rstrip, traceback.format_exception(cause) if cause is not None else ())]))
 
 
 def _fired(local: Hashable, branch: Branch) -> TimerFired:

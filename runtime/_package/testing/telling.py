@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from troth.models.canonical import spelled
@@ -20,6 +21,8 @@ from troth.testing.session import Move, Session
 from troth.testing.stage import RuleKind, Stage
 from troth.testing.twin import Wrong
 
+RAISED = ("core", "error", "world")
+"""What is said of code that raises."""
 CHECKED_STATES = 200_000
 """How far the checker looks for its own trace to the same violation."""
 
@@ -41,7 +44,10 @@ def indented(lines: Sequence[str]) -> list[str]:
 
 def example(stage: Stage, moves: Sequence[Move]) -> list[str]:
     """A program as a reader follows it: drawn like a trace of the checker, where all of it is of the world."""
-    session, found = _played(stage, moves)
+    try:
+        session, found = _played(stage, moves)
+    except Exception:  # it is what is told of
+        return ["none is needed: it is so from the beginning"]
     if len(found) == len(moves) and all(isinstance(one, TraceStep) for one in found):
         steps: Any = tuple(found)
         return text(Trace(stage.system, stage.system.initial, steps)).rstrip().splitlines()
@@ -70,13 +76,14 @@ def _played(stage: Stage, moves: Sequence[Move]) -> tuple[Session, list[TraceSte
         try:
             if not session.take(move.rule, Recorded(move.answers)):
                 continue
-        except Wrong:
+        except Exception:  # it is what is told of
             stopped = True
         rule = stage.rules[move.rule]
         edge = None
         if rule.kind is RuleKind.ACTION:
             action = stage.system.actions[move.rule]
-            edge = next((e for e in edges(stage.system, before) if e.action is action and e.state == session.state), None)
+            with suppress(Exception):  # of a step that raises there is no edge
+                edge = next((e for e in edges(stage.system, before) if e.action is action and e.state == session.state), None)
         found.append(edge)
         if stopped:
             break
@@ -86,6 +93,8 @@ def _played(stage: Stage, moves: Sequence[Move]) -> tuple[Session, list[TraceSte
 def shortest(stage: Stage, id: str, make: Callable[[], World] | None = None) -> list[str]:  # noqa: A002
     """The checker's own trace to the same violation, or why there is none."""
     claim = stage.property(id)
+    if id in RAISED:
+        return ["the checker has no trace to it: what raises ends its search, too"]
     if stage.open_to:
         return ["the checker has no trace to it: a party alone may be given anything, which is no closed world"]
     if claim is None or claim.kind not in (PropertyKind.ALWAYS, PropertyKind.STEP, PropertyKind.NO_DEADLOCK):

@@ -21,7 +21,7 @@ from attrs import frozen
 from troth.models.system import ActionKind
 from troth.testing.chance import Chance, Dice, Recorded, derived
 from troth.testing.coverage import Coverage
-from troth.testing.session import Move, Session
+from troth.testing.session import Move, Session, raised
 from troth.testing.stage import RuleKind, Stage
 from troth.testing.twin import Wrong
 
@@ -131,8 +131,8 @@ def walk(stage: Stage, seed: int, coverage: Coverage, *, most: int = STEPS_LIMIT
         while len(session.moves) < most and _step(session, tastes, chance):
             situations.append(session.situation())
         session.finished()
-    except Wrong as found:
-        wrong = found
+    except Exception as error:
+        wrong = raised(error)
     moves = tuple(session.moves) if session else ()
     if known is not None:
         known.learn(moves, situations)
@@ -178,8 +178,8 @@ def played(stage: Stage, moves: Sequence[Move], *, coverage: Coverage | None = N
         if not session.able():
             session.stuck()
         session.finished()
-    except Wrong as found:
-        wrong = found
+    except Exception as error:
+        wrong = raised(error)
     taken = tuple(session.moves) if session else ()
     return Walked(len(taken), wrong, taken, session.trace() if session else ())
 
