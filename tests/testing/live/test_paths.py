@@ -12,7 +12,7 @@ from tests.testing.live import patches
 from tests.testing.live.paths.conducting import Diverged, lead
 from tests.testing.live.paths.leading import DOOR_CLOSED, NO_LINK, NOBODY_WAITS
 from tests.testing.live.paths.staging import LAUNCHED
-from tests.testing.live.paths.worlds import answers
+from tests.testing.live.paths.worlds import answers, cancels
 from troth.cli.finding import find
 from troth.models import World
 from troth.models.mutants.machines import mutants
@@ -60,14 +60,20 @@ def test_every_edge_of_a_small_world_is_performed_on_the_live_runtime() -> None:
     check_all(answers.build(loss=0, cuts=0), {DOOR_CLOSED: 2, NO_WAY: 56}, edges=1428, paths=230, steps=5465)
 
 
+def test_every_edge_of_a_world_of_cancels_is_performed_on_the_live_runtime() -> None:
+    """A caller of execute() gives up at every moment, and all that can come of that comes."""
+    check_all(cancels.build(), {DOOR_CLOSED: 2, NO_WAY: 56}, edges=2601, paths=436, steps=10546)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("bounds", "barred", "edges", "paths", "steps"),
     [
         ({"loss": 1, "cuts": 0}, {DOOR_CLOSED: 2, NO_WAY: 144}, 7759, 1752, 41185),
         ({"loss": 0, "cuts": 1}, {DOOR_CLOSED: 17, NO_WAY: 164, NO_LINK: 8}, 8892, 1492, 40106),
+        ({"loss": 1, "cuts": 1}, {DOOR_CLOSED: 23, NO_WAY: 374, NO_LINK: 8}, 39841, 10735, 274024),
     ],
-    ids=["a lost message", "a cut"],
+    ids=["a lost message", "a cut", "both"],
 )
 def test_every_edge_is_performed_with_a_fault(bounds: dict[str, int], barred: dict[str, int], edges: int, paths: int, steps: int) -> None:
     """The same with a message that is lost, whichever it is, and with a link that is cut, whenever that is."""

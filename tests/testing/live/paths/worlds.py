@@ -24,6 +24,12 @@ ROOMY: dict[str, Any] = {"capacity": 9, "full": "truncates", "merges": True}
 """No step is held back, as none is by a link of the runtime."""
 
 
+@blueprint("paths/cancels")
+def cancels(_bounds: Bounds) -> World:
+    """A launched trainer whose task may be cancelled at any time, however far its result has come."""
+    return answering("paths/cancels", cancels.doc, (*ALWAYS, *FETCHED), launched=True, receivers=1, orders=("stop",)).world
+
+
 @blueprint("paths/ends")
 def ends(_bounds: Bounds) -> World:
     """A launched trainer whose host orders an end at any time and waits for it, and a lost message."""
@@ -55,4 +61,4 @@ def answers(bounds: Bounds) -> World:
     return made.world
 
 
-STAGED = (answers, ends, beats, arrive)
+STAGED = (answers, cancels, ends, beats, arrive)
