@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from troth.client import session as client
+from troth.client.model import from_tree
 from troth.client.session import Held, Prepared, Session
 from troth.runtime.errors import TrothError
 
@@ -32,7 +32,7 @@ def keep_what_it_holds(patch: pytest.MonkeyPatch) -> None:
     def unpack(session: Session, held: Held) -> Any:
         before = session._armed or held
         if held.model is None:
-            held.model = before.model or client.from_tree(held.task.payload)
+            held.model = before.model or from_tree(held.task.payload)
         session._armed = held
         return held.model
 

@@ -57,12 +57,12 @@ def missing(module: Any) -> Iterator[str]:
 
 def trio_inside(name: str = MODULE) -> Any:
     """The module of trio's loop. Raises ``AnotherTrio`` unless everything that is relied upon is there."""
+    found: Any = None
     try:
-        found: Any = import_module(name)
-    except ImportError:
-        absent = [f"no {name}"]
-    else:
+        found = import_module(name)
         absent = list(missing(found))
+    except ModuleNotFoundError:
+        absent = [f"no {name}"]
     if absent:
         raise AnotherTrio(
             f"troth.testing.live runs trio's loop by hand, and trio {trio.__version__} has {'; '.join(absent)}: "

@@ -108,7 +108,8 @@ class Stepper:
     @property
     def next_s(self) -> float:
         """When something is due next."""
-        return self._runner.deadlines.next_deadline()
+        due: float = self._runner.deadlines.next_deadline()
+        return due
 
     def settle(self, *, look: bool = False) -> None:
         """Run until nothing can run at this time. ``look`` for what has come over descriptors first."""
