@@ -6,6 +6,7 @@ from tests.testing.toys import GENEROUS, TURNSTILE
 from troth.spec import Called, PartyCore
 from troth.statemachines import TRAINER
 from troth.testing import Allowed, Coverage
+from troth.testing.coverage import Floors
 
 
 def told(*calls: str) -> Coverage:
@@ -93,3 +94,23 @@ def test_a_gate_lets_pass_what_has_a_reason_and_did_not_fire() -> None:
         "it fired, so its reason ",
         "there is no such thing a",
     ]
+
+
+def test_a_report_tells_why_something_cannot_fire_behind_what_can() -> None:
+    """First what somebody could do something about."""
+    coverage = Coverage([TURNSTILE], reasons={"turnstile.gate.G1": "nobody pays"})
+
+    assert coverage.report()[:3] == [
+        "rows      0 of 2 (0.0%), 1 cannot",
+        "  nothing fired turnstile.gate.G2",
+        "  nothing fired turnstile.gate.G1: nobody pays",
+    ]
+
+
+def test_floors_are_what_has_to_fire_at_the_least() -> None:
+    """A kind of which less fired is named, and one that there is not."""
+    coverage = told("coin")
+
+    assert Floors({"rows": 1, "ignores": 0}).problems(coverage) == []
+    assert Floors({"rows": 2}).problems(coverage) == ["rows: 1 of 2 fired, and 2 must"]
+    assert [line.partition(";")[0] for line in Floors({"colours": 1}).problems(coverage)] == ["colours: there is no such kind"]

@@ -94,8 +94,10 @@ STEPS_LIMIT = 1 << 16
 class Coverage:
     """Counts what fires in the machines of ``parties``, and which of ``faults`` came."""
 
-    def __init__(self, parties: Iterable[Party] = (), faults: Iterable[str] = ()) -> None:
+    def __init__(self, parties: Iterable[Party] = (), faults: Iterable[str] = (), reasons: Mapping[str, str] | None = None) -> None:
+        """``reasons`` says of some of it why it cannot fire: a report tells it."""
         self.parties = tuple(parties)
+        self.reasons: Mapping[str, str] = {} if reasons is None else reasons
         self.known: Mapping[str, frozenset[str]] = {**_known(self.parties), "faults": frozenset(faults)}
         self._fired: dict[str, set[str]] = {kind: set() for kind in KINDS}
         self._of = {party.name: _party(party) for party in self.parties}
@@ -186,18 +188,24 @@ class Coverage:
         return {kind: round(self.fraction(kind), 4) for kind in KINDS}
 
     def report(self, most: int = 20) -> list[str]:
-        """Lines for a reader: how much of each kind, and the names of what nothing fired, at most ``most`` of each."""
+        """Lines for a reader: how much of each kind, and the names of what nothing fired, at most ``most`` of each, with the reasons
+        of what cannot fire behind the others."""
         lines = []
         for kind in KINDS:
             known = self.known[kind]
             if not known:
                 continue
-            missing = self.missing(kind)
-            lines.append(f"{kind:<9} {len(known) - len(missing)} of {len(known)} ({self.fraction(kind):.1%})")
-            lines += [f"  nothing fired {name}" for name in missing[:most]]
+            missing = sorted(self.missing(kind), key=lambda name: name in self.reasons)
+            cannot = sum(name in self.reasons for name in missing)
+            told = f", {cannot} cannot" if cannot else ""
+            lines.append(f"{kind:<9} {len(known) - len(missing)} of {len(known)} ({self.fraction(kind):.1%}){told}")
+            lines += [f"  nothing fired {name}{self._why(name)}" for name in missing[:most]]
             if len(missing) > most > 0:
                 lines.append(f"  and {len(missing) - most} more")
         return lines
+
+    def _why(self, name: str) -> str:
+        return f": {self.reasons[name]}" if name in self.reasons else ""
 
     # -- joining -------------------------------------------------------------------------------------------------------
 

@@ -71,9 +71,7 @@ def missing(coverage: Coverage) -> list[str]:
     for kind in KINDS:
         names = coverage.missing(kind)
         lines.append(f"{kind}: nothing fired {len(names)} of {len(coverage.known[kind])}")
-        for name in names:
-            why = {**UNREACHABLE, **UNANSWERED}.get(name, "")
-            lines.append(f"  {name}" + (f": {why}" if why else ""))
+        lines += [f"  {name}" + (f": {coverage.reasons[name]}" if name in coverage.reasons else "") for name in names]
     return lines
 
 

@@ -14,6 +14,7 @@ from troth.testing.live import programs
 from troth.testing.live.choices import Walk as Drawn
 from troth.testing.live.parties import Shadow
 from troth.testing.live.playing import judged, play
+from troth.testing.live.reasons import UNANSWERED, UNREACHABLE
 from troth.testing.live.recording import Recording
 from troth.testing.live.rules import FAULTS
 from troth.testing.live.telling import Told, failed, story
@@ -24,8 +25,8 @@ SESSIONS = 1 << 20
 """Sessions that a seed has, before the next seed's begin."""
 
 
-def counted(walk: Walk, coverage: Coverage) -> None:
-    """Let a session's steps be counted."""
+def counting(coverage: Coverage) -> Callable[[Shadow, Step], None]:
+    """Counts the steps of a session's parties, as a judge tells of them."""
 
     def stepped(shadow: Shadow, step: Step) -> None:
         # Only what the runtime's own cores did is compared with the model's, so what the model's did is what the runtime's did.
@@ -34,7 +35,12 @@ def counted(walk: Walk, coverage: Coverage) -> None:
             coverage.begin(shadow.kind, shadow.kind)
         coverage.step(shadow.kind, step, shadow.kind)
 
-    walk.stage.judge.stepped = stepped
+    return stepped
+
+
+def counted(walk: Walk, coverage: Coverage) -> None:
+    """Let a session's steps be counted."""
+    walk.stage.judge.stepped = counting(coverage)
 
 
 @define
@@ -47,7 +53,7 @@ class Live:
 
     def coverage(self) -> Coverage:
         """See ``Target``."""
-        return Coverage(PARTIES.values(), FAULTS)
+        return Coverage(PARTIES.values(), FAULTS, {**UNREACHABLE, **UNANSWERED})
 
     def fuzz(self, *, seed: int, until: Callable[[], bool], coverage: Coverage) -> Iterator[SessionResult]:
         """See ``Fuzz``."""

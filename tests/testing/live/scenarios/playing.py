@@ -15,6 +15,7 @@ from troth.testing.coverage import Coverage
 from troth.testing.live.parties import Shadow
 from troth.testing.live.playing import quietly
 from troth.testing.live.stage import Setup, Stage
+from troth.testing.live.target import counting
 
 
 @frozen
@@ -74,14 +75,11 @@ def played(scenario: Scenario, coverage: Coverage) -> Scene:
 
 def watching(stage: Stage, coverage: Coverage, note: Callable[[Shadow, Step], None] = lambda shadow, step: None) -> None:
     """Count what fires on a stage, and watch it for the promises."""
-    watch, judge = Watch(), stage.judge
+    watch, judge, count = Watch(), stage.judge, counting(coverage)
 
     def stepped(shadow: Shadow, step: Step) -> None:
         watch.stepped(shadow, step)
         note(shadow, step)
-        if not shadow.counted:
-            shadow.counted = True
-            coverage.begin(shadow.kind, shadow.kind)
-        coverage.step(shadow.kind, step, shadow.kind)
+        count(shadow, step)
 
     judge.heard, judge.stepped = watch.heard, stepped
