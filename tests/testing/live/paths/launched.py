@@ -163,7 +163,10 @@ class Launched:
             if seat.session._driver.on_step == seat.side.note:
                 self._listen(seat.session._driver, lambda party: party)
         for seat in self.stage.seats:
-            seat.process.stuck = seat.stuck = not seat.gone and not self.exits  # it ends when the path says so, whatever it is sent
+            seat.process.stuck = not seat.gone and not self.exits  # it ends when the path says so, whatever it is sent
+            seat.stuck = True
+        if self.thread.resolved():
+            self.stage.settle()
         while self.wires.pump():
             self.stage.settle()
         self.wires.merge()

@@ -12,7 +12,7 @@ from tests.testing.live.paths.conducting import CannotPerform
 from tests.testing.live.paths.holding import Held
 from tests.testing.live.paths.leading import USES, hands_over
 from troth.models.trace import TraceStep
-from troth.testing.live.calling import Call
+from troth.testing.live.calling import UNSET, Call
 from troth.testing.live.lines import Line
 from troth.testing.live.parties import Wrong
 from troth.testing.live.seats import Seat
@@ -24,6 +24,11 @@ class Patient(Call):
     """A call whose thread gets no turn, once it was called back, until the conductor says so."""
 
     task: Any = None
+    held: Held | None = None
+
+    def late(self, now: float) -> bool:
+        """Not while it is held."""
+        return Call.late(self, now) and not (self.held is not None and self.task in self.held.waiting)
 
     def silent(self, *_seen: Any, **_more: Any) -> bool:
         """It is held on purpose."""
@@ -65,7 +70,7 @@ class Receiving:
             self.held.tasks.add(call.task)
             return await seat.session.receive()
 
-        call = self.call = Patient("receive", receive, ["receive"])
+        call = self.call = Patient("receive", receive, ["receive"], held=self.held)
         seat.side.calls.append(call)
         if seat.nursery is None:
             raise CannotPerform("the trainer's process is gone")
@@ -85,6 +90,14 @@ class Receiving:
         self.stage.settle()
         if not self.call.done:
             self.held.tasks.add(self.call.task)
+
+    def resolved(self) -> bool:
+        """Let it return if it was called back without a task: nobody has to say anything then."""
+        call = self.call
+        if call is None or call.task not in self.held.waiting or call.given_up or call.pending or call.outcome is UNSET:
+            return False
+        self.held.let_go(call.task, self.stage.stepper)
+        return True
 
     def give_up_ahead(self, step: TraceStep, ahead: Sequence[TraceStep]) -> None:
         """A caller that gives up in the very moment in which a task is handed to it has given up before: else it would have the task.
