@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from tests.testing.live.coverage import FLOORS, GATES, Run, missing, problems, run
+from tests.testing.live.coverage import FLOORS, GATES, PAGE, Run, missing, page, problems, run
 from tests.testing.live.promises import Broken, Watch
 from tests.testing.live.scenarios import SCENARIOS, Scenario, Unplayed, played
 from tests.testing.live.scenarios.playing import watching
@@ -92,3 +92,8 @@ def test_a_promise_that_is_not_kept_is_seen() -> None:
     with pytest.raises(Broken, match=r"host\.session\.~launched is never said"):
         judge.stepped(host, Step((), (), (("session.launched", False),), None))
     scene.finish()
+
+
+def test_the_page_is_current() -> None:
+    """Written by ``python -m tests.testing.live.coverage --page``."""
+    assert page() == PAGE.read_text()

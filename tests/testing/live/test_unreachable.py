@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import pytest
 import trio
@@ -204,7 +205,8 @@ def test_the_checker_has_seen_that_a_host_is_never_in_that_state(case: States) -
     for world in HOSTS:
         component = next(one for one in explored(world).system.components if one.component.name == "host")
         for local in component.states:
-            core = local.state[0]  # beside it is what the watches remember
+            at: Any = local
+            core = at.state[0]  # beside it is what the watches remember
             states = dict(zip(names, (part[0] if part else None for part in core), strict=False))
             if states[case.machine] in case.states:
                 seen += 1

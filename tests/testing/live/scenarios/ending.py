@@ -6,7 +6,7 @@ from tests.testing.live.scenarios.playing import scenario
 from tests.testing.live.scenarios.scene import Scene
 from troth.spec.limits import Limits
 
-SHORT = {"natural_exit_s": 2.0, "term_grace_s": 2.0}
+SHORT = Limits(natural_exit_s=2.0, term_grace_s=2.0)
 
 
 @scenario("trainer: session.S33 session.S35 session.S36", "host: session.H40", takes_term=True)
@@ -57,7 +57,7 @@ def a_start_fails_of_a_process_that_is_being_ended(scene: Scene) -> None:
     scene.wait(3.0)
 
 
-@scenario("host: process.X11 process.X13 process.X9", takes_term=True, limits=Limits(**SHORT))
+@scenario("host: process.X11 process.X13 process.X9", takes_term=True, limits=SHORT)
 def a_start_is_heard_of_after_term(scene: Scene) -> None:
     scene.slow(heard_s=3.0)
     scene.join()
@@ -65,7 +65,7 @@ def a_start_is_heard_of_after_term(scene: Scene) -> None:
     scene.wait(4.5)
 
 
-@scenario("host: process.X14 process.X10", limits=Limits(**SHORT))
+@scenario("host: process.X14 process.X10", limits=SHORT)
 def a_start_is_heard_of_after_kill(scene: Scene) -> None:
     scene.slow(heard_s=6.0)
     scene.join()
