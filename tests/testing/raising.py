@@ -37,7 +37,7 @@ def _world(
     gate: Callable[[int, object], tuple[int, list[Any]]] = _counts, observe: Callable[[int], int] = _itself, *, divides: bool = False
 ) -> World:
     world = World("fare", "coins over a line")
-    slot = world.party("slot", lambda state, event: (state, [Send("line", "coin")]), initial="ready")
+    slot = world.party("slot", lambda state, _event: (state, [Send("line", "coin")]), initial="ready")  # type: ignore[arg-type]
     passage = world.party("gate", gate, initial=0, observe={"passed": observe})
     world.link(slot, passage, "line", duplicating=True, capacity=2)
     world.may(slot, "pay", times=3)
