@@ -156,6 +156,6 @@ def _seen(raw: Any, task: int) -> int:
     for part in raw.memory:
         if isinstance(part, tuple):
             for entry in part:
-                if isinstance(entry, tuple) and len(entry) == 3 and type(entry[2]) is int and entry[:2] == (1, task):
+                if isinstance(entry, tuple) and len(entry) == 3 and type(entry[2]) is int and entry[:2] == ((0, 1), task):
                     return entry[2]
     return 0
