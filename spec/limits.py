@@ -127,7 +127,11 @@ ORDER: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("kill_wait_s", "term_grace_s", "kill_wait_s"), "force_budget_s", "a forced end covers a start that was given up, TERM and KILL"),
     (("drain_limit_s", "natural_exit_s", "term_grace_s", "kill_wait_s"), "finalize_budget_s", "the orderly end fits in its budget"),
 )
-"""Inner limits, the outer one that their sum must stay below, and why."""
+"""Inner limits, the outer one that their sum must stay below, and why.
+
+One thing is left out of the sums: a process whose start is heard of only after TERM gets its grace once more (``host.process.X9``). An end
+that takes so long is cut short by the outer limit (``supervisor.teardown.W11`` and ``W12``); it is over in time all the same.
+"""
 
 
 def _broken(limits: Limits, inner: tuple[str, ...], outer: str, why: str) -> str | None:
