@@ -28,6 +28,26 @@ def fare(*, sound: bool = False) -> World:
     return world
 
 
+def endless() -> World:
+    """The same with a gate that counts without end, as whoever begins writes it: its world has no last state."""
+    world = World("endless")
+    slot = world.party("slot", lambda state, _event: (state, [Send("line", "coin")]), initial="ready")  # type: ignore[arg-type]
+    gate = world.party("gate", lambda passed, _event: (passed + 1, []), initial=0, observe={"passed": lambda passed: passed})
+    world.link(slot, gate, "line", duplicating=True, capacity=2)
+    world.may(slot, "pay", times=1)
+    world.always("ONCE", "one coin, one passage", gate.passed <= 1)
+    return world
+
+
+def broken() -> World:
+    """A world that is wrong before anything has happened."""
+    world = World("broken")
+    purse = world.party("purse", lambda left, _event: (left, []), initial=0, observe={"left": lambda left: left})
+    world.may(purse, "pay", times=1)
+    world.always("KEPT", "the last coin is kept", purse.left > 0)
+    return world
+
+
 @blueprint("long fare", COINS=Bound(3, "coins", 1, 50))
 def long_fare(bounds: Bounds) -> World:
     """The same with more coins, and a purse that loses one in the end."""

@@ -130,15 +130,18 @@ def _run(
     opened = asked.open()
     failures: list[Failure] = []
     kept = None if nothing else Kept(keep or KEPT)
-    coverage = opened.coverage()
+    before = Outcome(coverage=opened.coverage())
     if kept is not None:
-        for tried in kept.tried(asked, opened, coverage):
+        for tried in kept.tried(asked, opened, before.coverage):
             click.echo(tried.told, err=as_json)
             if tried.failure is not None:
                 failures.append(tried.failure)
+            if tried.interrupted:
+                before.interrupted = True
+                break
     known = {failure.property for failure in failures}
-    found_again = failures and not budget.keep_going
-    outcome = Outcome(coverage=coverage) if found_again else run(asked, seed, budget, jobs=jobs, opened=opened)
+    found_again = before.interrupted or (failures and not budget.keep_going)
+    outcome = before if found_again else run(asked, seed, budget, jobs=jobs, opened=opened)
     fresh = [failure for failure in outcome.failures.values() if failure.property not in known]
     failures += fresh
     _told(asked, seed, outcome, failures, most=most, as_json=as_json)
@@ -197,4 +200,6 @@ def _again(asked: Asked, token: str, *, trace: Path | None, most: bool, as_json:
     _told(asked, result.seed, outcome, list(outcome.failures.values()), most=most, as_json=as_json)
     if trace is not None:
         _traced(trace, result.trace)
+    if outcome.interrupted:
+        return EXIT_INTERRUPTED
     return 1 if outcome.failures else 0

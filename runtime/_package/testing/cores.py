@@ -16,7 +16,7 @@ from troth.testing.coverage import Coverage
 from troth.testing.single import all_alone
 from troth.testing.stage import Stage
 from troth.testing.targets import BadToken, Failure, SessionResult
-from troth.testing.walker import STEPS_LIMIT, Walked, played, sessions, shortened
+from troth.testing.walker import STEPS_LIMIT, Walked, played, sessions, shorter
 
 FAULTS = ("loses", "duplicates", "is cut", "is opened", "crashes", "restarts", "unexpected")
 """What rules are called that are faults: the ends of their names."""
@@ -77,27 +77,31 @@ class Cores:
                     return
                 own, walked = found
                 _faults(stage, walked, coverage)
-                failure = self._failure(play, stage, walked, own, known)
-                yield SessionResult(seed=own, steps=walked.steps, failure=failure, trace=walked.trace)
+                failure, interrupted = self._failure(play, stage, walked, own, known)
+                yield SessionResult(seed=own, steps=walked.steps, failure=failure, trace=walked.trace, interrupted=interrupted)
 
-    def _failure(self, play: Play, stage: Stage, walked: Walked, own: int, known: set[tuple[str, str]]) -> Failure | None:
+    def _failure(self, play: Play, stage: Stage, walked: Walked, own: int, known: set[tuple[str, str]]) -> tuple[Failure | None, bool]:
+        """What is told of a session, and whether an interrupt came meanwhile: then it is what was known by then."""
         if walked.wrong is None:
-            return None
+            return None, False
         where = play.name, walked.wrong.property
         if where in known:
             token = _named(play, programs.token(stage, walked.moves))
-            return Failure(property=walked.wrong.property, token=token, told=str(walked.wrong))
+            return Failure(property=walked.wrong.property, token=token, told=str(walked.wrong)), False
         known.add(where)
-        from troth.testing.machine import example_of  # noqa: PLC0415 - Hypothesis takes its time to import, and only a failure needs it
-
-        id_ = walked.wrong.property
-        moves = shortened(stage, walked.moves, id_)
+        id_, moves, beyond, interrupted = walked.wrong.property, walked.moves, list[str](), False
+        try:
+            for moves in shorter(stage, walked.moves, id_):
+                pass
+            beyond += telling.shortest(stage, id_, play.make)
+            beyond += _by_rules(play, stage, own, id_, max(LEAST_RULES, 2 * len(moves)))
+        except KeyboardInterrupt:
+            interrupted = True
+            beyond.append(telling.BROKEN_OFF)
         again = played(stage, moves)
         wrong = again.wrong if again.wrong is not None and again.wrong.property == id_ else walked.wrong
-        text = telling.told(stage, wrong, moves, play.make, len(walked.moves))
-        by_rules = example_of(stage, play.make, own, id_, max(LEAST_RULES, 2 * len(moves)))
-        told = "\n".join([text, "Hypothesis' example:", *telling.indented(by_rules)])
-        return Failure(property=id_, token=_named(play, programs.token(stage, moves)), told=told)
+        told = "\n".join([*telling.case(stage, wrong, moves, len(walked.moves)), *beyond])
+        return Failure(property=id_, token=_named(play, programs.token(stage, moves)), told=told), interrupted
 
     def replay(self, token: str, *, coverage: Coverage) -> SessionResult:
         """The program of a token, played again on the world that it names."""
@@ -108,12 +112,23 @@ class Cores:
         stage = self._stage(plays[0])
         moves = programs.program(stage, text)
         walked = played(stage, moves, coverage=coverage, traced=True)
-        failure = None
+        failure, interrupted = None, False
         if walked.wrong is not None:
-            why = telling.told(stage, walked.wrong, walked.moves, plays[0].make)
-            failure = Failure(property=walked.wrong.property, token=token, told=why)
+            why = telling.case(stage, walked.wrong, walked.moves)
+            try:
+                why += telling.shortest(stage, walked.wrong.property, plays[0].make)
+            except KeyboardInterrupt:
+                interrupted = True
+                why.append(telling.BROKEN_OFF)
+            failure = Failure(property=walked.wrong.property, token=token, told="\n".join(why))
         told = "\n".join(telling.example(stage, walked.moves))
-        return SessionResult(seed=0, steps=walked.steps, failure=failure, trace=walked.trace, told=told)
+        return SessionResult(seed=0, steps=walked.steps, failure=failure, trace=walked.trace, told=told, interrupted=interrupted)
+
+
+def _by_rules(play: Play, stage: Stage, seed: int, id: str, rules: int) -> list[str]:  # noqa: A002
+    from troth.testing.machine import example_of  # noqa: PLC0415 - Hypothesis takes its time to import, and only a failure needs it
+
+    return ["Hypothesis' example:", *telling.indented(example_of(stage, play.make, seed, id, rules))]
 
 
 def _faults(stage: Stage, walked: Walked, coverage: Coverage) -> None:

@@ -31,6 +31,8 @@ class Tried:
     """How it fails again."""
     stale: bool = False
     """It could not be played."""
+    interrupted: bool = False
+    """An interrupt came while its failure was looked at."""
 
 
 @frozen
@@ -83,7 +85,7 @@ class Kept:
                 path.unlink()
                 yield Tried(f"{path}: it does not fail any more ({asked.again(said['token'])}), and is not kept any longer")
             else:
-                yield Tried(f"{path}: it was kept, and it fails again", result.failure)
+                yield Tried(f"{path}: it was kept, and it fails again", result.failure, interrupted=result.interrupted)
 
 
 def _read(path: Path) -> dict[str, Any] | None:

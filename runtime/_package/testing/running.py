@@ -20,6 +20,8 @@ from troth.testing.targets import Failure, SessionResult, Target
 
 BATCH_S = 0.5
 """How often a process says what it has done."""
+END_S = 5.0
+"""What one of several processes is given to tell of its last session, and to end, once there was an interrupt."""
 
 
 @frozen(kw_only=True)
@@ -58,6 +60,7 @@ class Outcome:
         self.traces += result.trace
         if result.failure is not None:
             self.failures.setdefault(result.failure.property, result.failure)
+        self.interrupted = self.interrupted or result.interrupted
 
     def add(self, other: Outcome) -> None:
         """What another process has done, too. Its coverage is counted already."""
@@ -100,6 +103,8 @@ def _uncollected() -> Iterator[None]:
 
 def _until(budget: Budget, outcome: Outcome, started: float) -> Callable[[], bool]:
     def over() -> bool:
+        if outcome.interrupted:
+            return True
         if outcome.failures and not budget.keep_going:
             return True
         if budget.sessions is not None and outcome.sessions >= budget.sessions:
@@ -160,22 +165,35 @@ def _spread(asked: Asked, seed: int, budget: Budget, jobs: int, outcome: Outcome
         running[here] = Job(process, Outcome(coverage=outcome.coverage))
     started = dict(running)
     try:
-        while running:
-            for ready in wait(list(running)):
-                job = running[ready]  # type: ignore[index]
-                if not job.heard(ready):  # type: ignore[arg-type]
-                    del running[ready]  # type: ignore[arg-type]
-                elif job.done.failures and not budget.keep_going:
-                    stop.set()
+        _heard(running, stop, budget)
+    except KeyboardInterrupt:
+        stop.set()
+        _heard(running, stop, budget, END_S)  # one of them may have a failure that it has not told of yet
+        raise
     finally:
         stop.set()
         for pipe, job in started.items():
             pipe.close()
-            job.process.join(5)
+            job.process.join(END_S)
             if job.process.is_alive():
                 job.process.kill()
                 job.process.join()
             outcome.add(job.done)
+
+
+def _heard(running: dict[Connection, Job], stop: Any, budget: Budget, most_s: float | None = None) -> None:
+    """Take in what they say until all have ended, or for so long."""
+    until = None if most_s is None else monotonic() + most_s
+    while running:
+        heard = wait(list(running), None if until is None else max(0.0, until - monotonic()))
+        if not heard:
+            return
+        for ready in heard:
+            job = running[ready]  # type: ignore[index]
+            if not job.heard(ready):  # type: ignore[arg-type]
+                del running[ready]  # type: ignore[arg-type]
+            elif job.done.failures and not budget.keep_going:
+                stop.set()
 
 
 def _work(asked: Asked, seed: int, budget: Budget, stop: Any, pipe: Connection) -> None:

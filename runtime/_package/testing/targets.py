@@ -41,6 +41,9 @@ class SessionResult:
     """The lines of its trace, if they were asked for: the same for the same seed, byte for byte."""
     told: str = ""
     """Of a session that was replayed: its steps, for a reader."""
+    interrupted: bool = False
+    """An interrupt came while its failure was made shorter, or looked at more closely: the failure is what was known by then, and the run is
+    over."""
 
 
 class Fuzz(Protocol):

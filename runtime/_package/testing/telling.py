@@ -23,18 +23,30 @@ from troth.testing.twin import Wrong
 
 RAISED = ("core", "error", "world")
 """What is said of code that raises."""
-CHECKED_STATES = 200_000
-"""How far the checker looks for its own trace to the same violation."""
+CHECKED_STATES = 20_000
+"""How far the checker looks for its own trace to the same violation: some seconds at most, also where states grow from one to the next."""
+BROKEN_OFF = "interrupted: nobody has looked any further; the replay line shows it again"
+"""What is told last of a failure where an interrupt came while it was made shorter, or while more was found out about it."""
 
 
 def told(stage: Stage, wrong: Wrong, moves: Sequence[Move], make: Callable[[], World] | None = None, whole: int = 0) -> str:
     """All of it. ``whole`` is how many steps the example had before it was made shorter."""
+    return "\n".join([*case(stage, wrong, moves, whole), *shortest(stage, wrong.property, make)])
+
+
+def case(stage: Stage, wrong: Wrong, moves: Sequence[Move], whole: int = 0) -> list[str]:
+    """What is wrong, and the example: what is known without looking any further."""
     claim = stage.property(wrong.property)
     head = f"{wrong.property}: {claim.statement}" if claim is not None else str(wrong)
-    steps = "1 step" if len(moves) == 1 else f"{len(moves)} steps"
-    cut = f", shortened from {whole}" if whole > len(moves) else ""
-    lines = [head, f"the example, {steps}{cut}:", *indented(example(stage, moves)), *shortest(stage, wrong.property, make)]
-    return "\n".join(lines)
+    return [head, headed(len(moves), whole), *indented(example(stage, moves))]
+
+
+def headed(steps: int, whole: int = 0, about: str = "") -> str:
+    """The line above an example of so many steps."""
+    cut = f", shortened from {whole}" if whole > steps else ""
+    if steps == 0:
+        return f"no step is needed: it is so from the beginning{about}"
+    return f"the example, {steps} step{'' if steps == 1 else 's'}{cut}{about}:"
 
 
 def indented(lines: Sequence[str]) -> list[str]:
@@ -43,11 +55,13 @@ def indented(lines: Sequence[str]) -> list[str]:
 
 
 def example(stage: Stage, moves: Sequence[Move]) -> list[str]:
-    """A program as a reader follows it: drawn like a trace of the checker, where all of it is of the world."""
+    """A program as a reader follows it: drawn like a trace of the checker, where all of it is of the world. Nothing of one without steps."""
+    if not moves:
+        return []
     try:
         session, found = _played(stage, moves)
     except Exception:  # it is what is told of
-        return ["none is needed: it is so from the beginning"]
+        return ["no step of it is needed: it is so from the beginning"]
     if len(found) == len(moves) and all(isinstance(one, TraceStep) for one in found):
         steps: Any = tuple(found)
         return text(Trace(stage.system, stage.system.initial, steps)).rstrip().splitlines()
@@ -102,10 +116,15 @@ def shortest(stage: Stage, id: str, make: Callable[[], World] | None = None) -> 
     return searched(id, make() if make else stage.world, stage.name)
 
 
-def searched(id: str, world: World, name: str) -> list[str]:  # noqa: A002
-    """The shortest trace that the checker finds to a violation of ``id`` in a world that claims it, or that it finds none."""
+def searched(id: str, world: World, name: str, states: int = CHECKED_STATES) -> list[str]:  # noqa: A002
+    """The shortest trace that the checker finds to a violation of ``id`` in a world that claims it, or that it finds none.
+
+    It stops at the first. The plain engine does it in any case: a world without end may be as deep as it has states, and the other one takes
+    its time for every level.
+    """
     try:
-        result = check(world, properties=[id], limits=Limits(max_states=CHECKED_STATES, workers=1))
+        limits = Limits(max_states=states, workers=1, stop_at_violation=True)
+        result = check(world, properties=[id], limits=limits, engine="scalar")
     except WorldError as error:
         return [f"the checker has no trace to it: {error}"]
     found = next((one for one in result.properties if one.property.id == id), None)

@@ -190,7 +190,14 @@ PLAYS_LIMIT = 2_000
 
 def shortened(stage: Stage, moves: Sequence[Move], id: str) -> tuple[Move, ...]:  # noqa: A002
     """A part of ``moves`` that still violates ``id``, from which nothing can be left out; as far as ``PLAYS_LIMIT`` allows."""
+    *_, last = shorter(stage, moves, id)
+    return last
+
+
+def shorter(stage: Stage, moves: Sequence[Move], id: str) -> Iterator[tuple[Move, ...]]:  # noqa: A002
+    """``moves``, then the shorter parts of it that are found to violate ``id``, one after the other, to the one of ``shortened``."""
     kept = tuple(moves)
+    yield kept
     plays = 0
     size = max(1, len(kept) // 2)
     while size:
@@ -201,7 +208,7 @@ def shortened(stage: Stage, moves: Sequence[Move], id: str) -> tuple[Move, ...]:
             found = played(stage, tried)
             if found.wrong is not None and found.wrong.property == id:
                 kept = found.moves if len(found.moves) < len(kept) else tried
+                yield kept
             else:
                 place += size
         size //= 2
-    return kept
