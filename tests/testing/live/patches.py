@@ -16,11 +16,14 @@ import trio
 from troth.runtime import trainer as trainers
 from troth.runtime.driver import Driver
 from troth.runtime.errors import ChallengeFailed, JoinFailed
+from troth.runtime.host import HostSession
+from troth.runtime.links import Links
 from troth.runtime.timers import Timers
 from troth.runtime.trainer import TrainerSession
 from troth.runtime.wire import accepting
 from troth.runtime.wire.challenge import ACCEPTOR_BYTES, CALL, CONFIRMED, DIALLER_BYTES, ROLES, Authenticated
 from troth.runtime.wire.connection import Connection
+from troth.spec import core as c
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -181,3 +184,45 @@ def never_ask(patch: pytest.MonkeyPatch) -> None:
         await trio.sleep_forever()
 
     patch.setattr(TrainerSession, "send", send)
+
+
+# -- links -------------------------------------------------------------------------------------------------------------
+
+
+def overlook_a_violation(patch: pytest.MonkeyPatch) -> None:
+    """A peer that says what it may not say is listened to as before."""
+    patch.setattr(Links, "refused", lambda links, event, refusal: None)
+
+
+def keep_what_a_trainer_closes(patch: pytest.MonkeyPatch) -> None:
+    """A trainer whose core closes its link dials no more, and keeps the connection that there is."""
+
+    def hang_up(session: TrainerSession) -> None:
+        if session._dialling.is_set():
+            session._dialling = trio.Event()
+        if session._bound.is_set():
+            session._bound = trio.Event()
+
+    patch.setattr(TrainerSession, "_hang_up", hang_up)
+
+
+def keep_what_a_host_closes(patch: pytest.MonkeyPatch) -> None:
+    """A host whose core closes its link lets nobody in any more, and keeps the connection that there is."""
+    perform = HostSession.perform
+
+    def keeping(session: HostSession, effect: c.Effect) -> bool:
+        if isinstance(effect, c.CloseLink):
+            session._open = False
+            return True
+        return perform(session, effect)
+
+    patch.setattr(HostSession, "perform", keeping)
+
+
+def outlive_the_owner(patch: pytest.MonkeyPatch) -> None:
+    """Nobody watches for the end of a trainer's owner."""
+
+    async def watch(_session: TrainerSession, _fd: int) -> None:
+        await trio.sleep_forever()
+
+    patch.setattr(TrainerSession, "_watch_owner", watch)

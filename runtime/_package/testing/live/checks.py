@@ -64,8 +64,20 @@ def wire(judge: Judge) -> None:
     for side in judge.sides():
         for shadow in side.parties.values():
             judge.transfers.settle(shadow)
+    _ended(judge)
     used = {id(shadow.line) for side in judge.sides() for shadow in side.parties.values()}
     judge.lines[:] = [line for line in judge.lines if id(line) in used or not _done(line)]
+
+
+def _ended(judge: Judge) -> None:
+    """What a party had to end it has ended, as soon as what it had said on it before is written."""
+    left = []
+    for name, line, way in judge.ending:
+        if way.open and way.blocked and way.owed:
+            left.append((name, line, way))
+        elif way.open:
+            raise Wrong("links", f"{name} had to end connection {line.sim.number}, and keeps it")
+    judge.ending[:] = left
 
 
 def _done(line: Line) -> bool:
@@ -135,6 +147,13 @@ def calls(side: Side, now: float) -> None:
         else:
             left.append(call)
     side.calls[:] = left
+
+
+def owners(judge: Judge) -> None:
+    """Whose owner's pipe has ended has noticed that. For when descriptors were looked at; raises ``Wrong``."""
+    for seat in judge.seats.values():
+        if seat.orphaned and not (seat.bereft or seat.gone or let_go(seat)):
+            raise Wrong("processes", f"{seat.side.name}: the pipe to its owner has ended, and it has not noticed")
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------

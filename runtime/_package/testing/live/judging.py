@@ -28,7 +28,7 @@ from troth.statemachines.shared.words import CONTROL, DATA
 from troth.testing.live.calling import Call, equal
 from troth.testing.live.checks import check
 from troth.testing.live.fickle import claim_of
-from troth.testing.live.lines import Line, same
+from troth.testing.live.lines import Line, Way, same
 from troth.testing.live.parties import Shadow, Side, Wrong
 from troth.testing.live.saying import LOCAL, direction_of, say
 from troth.testing.live.seats import Seat, Task
@@ -85,6 +85,8 @@ class Judge:
     """Steps of all parties."""
     hosts: dict[int, str] = field(factory=dict)
     """By launch number: the host that has it."""
+    ending: list[tuple[str, Line, Way]] = field(factory=list)
+    """Connections that a party has to end: who, which one, and the direction that it writes in."""
 
     def __attrs_post_init__(self) -> None:
         self.transfers = Transfers(self)
@@ -142,6 +144,11 @@ class Judge:
         if shadow.kind == "receiver" and shadow.core.state("download") in OVER:
             side.parties.pop(shadow.name, None)
 
+    def _ends(self, shadow: Shadow, line: Line | None) -> None:
+        """That connection has to be ended by that party."""
+        if line is not None:
+            self.ending.append((shadow.name, line, line.ways[direction_of(shadow)]))
+
     def _refused(self, side: Side, shadow: Shadow, event: c.Event, refusal: c.Refusal) -> None:
         if refusal.kind is RefusalKind.DRIVER:
             raise Wrong("fault", f"{shadow.name} was told what cannot have happened: {event}: {refusal.why}")
@@ -153,6 +160,7 @@ class Judge:
                 self.task = self.earlier
         elif isinstance(event, c.Received) and event.link == CONTROL:
             shadow.closing = True
+            self._ends(shadow, shadow.line)
 
     # -- whether it may have happened ----------------------------------------------------------------------------------
 
@@ -213,6 +221,7 @@ class Judge:
         line, shadow.line = shadow.line, None
         if line is None:
             raise Wrong("links", f"{shadow.name} lost a link that it does not have")
+        self._ends(shadow, line)
         newer = any(self._is(other, shadow) and other.sim.number > line.sim.number for other in self.lines)
         if line.alive and not (newer or shadow.closing or line.harmed):
             raise Wrong("links", f"{shadow.name} lost connection {line.sim.number}, with which nothing is wrong")
@@ -310,6 +319,8 @@ class Judge:
     def _process(self, shadow: Shadow, event: c.Event) -> None:
         if isinstance(event, c.OwnerLost):
             right = self.orphaned if shadow.kind == "host" else shadow.seat.orphaned
+            if shadow.seat is not None:
+                shadow.seat.bereft = True
         else:
             seat = next((seat for seat in self.seats.values() if seat.host == shadow.name), None)
             right = seat is not None or shadow.name in self.killed
@@ -335,6 +346,7 @@ class Judge:
                     self._wants(shadow, call, effect)
             case c.CloseLink():
                 shadow.closing = shadow.line is not None
+                self._ends(shadow, shadow.line)
             case c.Spawn():
                 self.spawning[shadow.name] = self.now() + self.spawn_delay_s
             case c.SignalProcess(signal=sent):

@@ -46,7 +46,9 @@ class Seat:
     stuck: bool = False
     """No signal could end it for some time."""
     orphaned: bool = False
-    """It was told that its owner is gone."""
+    """The pipe to its owner has ended."""
+    bereft: bool = False
+    """Its session has noticed that."""
     reported: bool = False
     """Its host was told of its end."""
     gone_s: float = 0.0

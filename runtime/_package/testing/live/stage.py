@@ -33,6 +33,7 @@ from troth.spec import messages as m
 from troth.spec.limits import Limits
 from troth.statemachines import SupervisorConfig, TrainerConfig
 from troth.testing.live.calling import Call
+from troth.testing.live.checks import owners
 from troth.testing.live.fickle import Fickle
 from troth.testing.live.judging import Judge
 from troth.testing.live.lines import Frame, Line, heard
@@ -296,6 +297,8 @@ class Stage:
         """Let everything happen that can, and judge it. Raises ``Wrong``."""
         self.stepper.settle(look=look)
         self.judged()
+        if look:
+            owners(self.judge)
 
     def pass_time(self) -> bool:
         """Let time go on to what is due next, and judge what comes. False if nothing is."""

@@ -1,0 +1,68 @@
+"""What a party has to do about its connections, it has to do at once: a link that it keeps, or an end that it overlooks, is noticed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from tests.testing.live import patches as p
+from tests.testing.live.patches import Patch
+from tests.testing.live.scenarios import SCENARIOS, played
+from troth.testing.live.parties import Wrong
+from troth.testing.live.target import Live
+from troth.testing.targets import Failure
+
+BUDGET = 30_000
+"""Steps: what a standard walk of a minute takes at the least."""
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """What goes wrong here goes wrong on purpose."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(before)
+
+
+def _found() -> Failure:
+    target = Live()
+    steps = 0
+    for found in target.fuzz(seed=0, until=lambda: False, coverage=target.coverage()):
+        steps += found.steps
+        if found.failure is not None:
+            return found.failure
+        assert steps <= BUDGET, f"nothing was found in {steps} steps"
+    raise AssertionError("it ended")
+
+
+@pytest.mark.parametrize(
+    ("name", "who"),
+    [("it_knows_nothing_of_the_last_attempt", "trainer"), ("it_says_that_a_result_is_settled_that_nobody_has_taken", "host-1")],
+)
+def test_who_says_what_he_may_not_say_has_to_be_hung_up_on(name: str, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody but a forger does, so no walk comes to it; the plays in which frames are forged do."""
+    scenario = next(scenario for scenario in SCENARIOS if scenario.name == name)
+    p.overlook_a_violation(monkeypatch)
+
+    with pytest.raises(Wrong, match=rf"^links: {who} had to end connection 0, and keeps it$"):
+        played(scenario, Live().coverage())
+
+
+@pytest.mark.parametrize(
+    ("patch", "property", "told"),
+    [
+        (p.keep_what_a_trainer_closes, "links", "trainer had to end connection"),
+        (p.keep_what_a_host_closes, "links", "links: host-2 had to end connection"),
+        (p.outlive_the_owner, "processes", "the pipe to its owner has ended, and it has not noticed"),
+    ],
+)
+def test_what_is_not_ended_is_noticed(patch: Patch, property: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: A002
+    """A link that its core has closed, and a session whose owner is gone."""
+    patch(monkeypatch)
+    failure = _found()
+
+    assert failure.property == property
+    assert told in failure.told.splitlines()[0]
