@@ -69,8 +69,72 @@ def test_a_directory_without_traces_is_named(tmp_path: Path) -> None:
 def test_a_file_is_given_once(tmp_path: Path) -> None:
     """A party cannot have done everything twice."""
     paths = recorded("plain").write(tmp_path)
-    with pytest.raises(NoTrace, match="of which there is another file: give each file once"):
+    with pytest.raises(NoTrace, match="is the same file as .*: give each file once"):
         check_files([*paths, paths[0]])
+
+
+@pytest.mark.parametrize("name", sorted(recorded("launched_again").files))
+def test_a_copy_beside_a_file_is_found_by_what_is_in_it(tmp_path: Path, name: str) -> None:
+    """Whatever it is called, and whichever party it is of: a directory stands for all files in it."""
+    recorded("launched_again").write(tmp_path)
+    copy = tmp_path / f"a-copy-of-{name}"
+    copy.write_bytes((tmp_path / name).read_bytes())
+    with pytest.raises(NoTrace) as caught:
+        check_files([tmp_path])
+    assert str(caught.value) == f"{tmp_path / name}: is the same file as {copy}: give each file once"
+
+
+def test_a_shorter_copy_is_of_the_same_party(tmp_path: Path) -> None:
+    """It is not the same file, and no other session of a script that joins again, which has a number."""
+    recorded("plain").write(tmp_path)
+    path = tmp_path / "site-1.trainer.jsonl"
+    copy = tmp_path / "older.jsonl"
+    copy.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-2]))
+    with pytest.raises(NoTrace) as caught:
+        check_files([tmp_path])
+    assert str(caught.value) == f"{path}: is of the same party as {copy} and says something else; give one file a party, all of one run"
+
+
+def test_a_trainer_of_another_launch_is_asked_about(tmp_path: Path) -> None:
+    """It may be of the same run, whose other files are missing: so it is no error, but nobody has to guess."""
+    run, other = recorded("plain").copy(), recorded("launched_again")
+    for name in ("site-1.trainer.jsonl", "site-1.trainer.receivers.jsonl"):
+        run.files[name] = other.files[name]
+    run.write(tmp_path)
+    asks = f"{tmp_path / 'site-1.trainer.jsonl'}: is of a launch whose host's file is not here, unlike those of others: "
+    assert [one for one in check_files([tmp_path]).partial if one.endswith("?")] == [f"{asks}are these the files of one run?"]
+
+    (tmp_path / "site-1.host-1.jsonl").unlink()
+    (tmp_path / "site-1.host-1.receivers.jsonl").unlink()
+    assert f"{tmp_path / 'site-1.trainer.jsonl'}: the file of its host is not here" in check_files([tmp_path]).partial
+
+
+def test_a_host_without_the_supervisor_of_another_is_asked_about(tmp_path: Path) -> None:
+    """Two backends of a run have a supervisor each."""
+    recorded("plain").write(tmp_path)
+    other = recorded("launched_again").copy().files["site-1.host-1.jsonl"]
+    other[0]["driver"] = "site-2@0"
+    (tmp_path / "site-2.host-1.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in other))
+    asks = "site-2@0: the supervisor's file is not here, and that of another is: are these the files of one run?"
+    assert asks in check_files([tmp_path]).partial
+
+
+@pytest.mark.parametrize("torn", [False, True])
+def test_what_is_taken_on_trust_where_a_file_ends_early_is_counted(tmp_path: Path, *, torn: bool) -> None:
+    """The trainer heard all of these from the host, and nobody can look them up."""
+    run = recorded("plain").copy()
+    lines = run.files["site-1.host-1.jsonl"]
+    keep = next(n for n, line in enumerate(lines) if "event" in line and any("TaskReady" in str(effect) for effect in line["effects"]))
+    gone, lines[keep:] = lines[keep:], []
+    heard = [line for line in run.steps("site-1.trainer.jsonl") if line["event"].get("link") == "control" and "message" in line["event"]]
+    first = next(n for n, line in enumerate(heard) if "TaskReady" in str(line["event"]))
+    run.write(tmp_path)
+    path = tmp_path / "site-1.host-1.jsonl"
+    if torn:
+        path.write_text(path.read_text() + json.dumps(gone[0])[:40])
+    [said] = [one for one in check_files([tmp_path]).partial if one.startswith(f"{path}: ") and "trust" in one]
+    what = "its last line is cut off" if torn else "was not closed in order"
+    assert said == f"{path}: {what}; {len(heard) - first} messages that came from it later were taken on trust"
 
 
 def test_files_of_two_runs_are_no_run(tmp_path: Path) -> None:

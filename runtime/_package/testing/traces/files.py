@@ -6,6 +6,7 @@ Here they are read side by side: whoever waits for a message waits until its sen
 
 from __future__ import annotations
 
+import filecmp
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -20,12 +21,13 @@ from troth.spec.errors import TraceError
 from troth.spec.trace import End, Header, Record, read_header, read_line
 from troth.statemachines import HOST, PARTIES, RECEIVER, SUPERVISOR, TRAINER
 from troth.statemachines.shared.words import CONTROL, DATA
-from troth.testing.traces.run import PartyCheck, RunCheck
+from troth.testing.traces.run import NOT_CLOSED, PartyCheck, RunCheck
 from troth.testing.traces.verdicts import Checked, NoTrace, Rejected, Wrong
 from troth.testing.traces.wires import Network, on_the_wire
 
 MAX_LINE_BYTES = 1 << 20
 """A longer line is no trace's."""
+TORN = "its last line is cut off"
 AGAIN = "record the run again with `--trace`"
 
 Seen = Callable[[PartyCheck, Record, int], object]
@@ -177,6 +179,7 @@ def check_files(paths: Iterable[Path], *, network: Network = Network.SOUND, prop
     """Check the files of one run together; a directory stands for those in it. Raises ``Rejected``, or ``NoTrace`` for what cannot be
     checked. ``seen`` is told of every step that was taken, in an order in which they can have happened."""
     files = [TraceFile(path) for path in files_of(paths)]
+    _refuse_again(files)
     run = RunCheck(network, late=True, properties=properties)
     readings = [Reading(file, run.open(file.name, file.header)) for file in files]
     _refuse_mixed(readings)
@@ -184,10 +187,16 @@ def check_files(paths: Iterable[Path], *, network: Network = Network.SOUND, prop
     merging = Merging(run, readings, seen)
     merging.run_all()
     found = run.finish()
-    torn = tuple(f"{file.name}: its last line is cut off" for file in files if file.torn)
-    return Checked(
-        found.steps, (*(one for one in found.partial if not any(t.startswith(one.partition(": ")[0] + ":") for t in torn)), *torn)
-    )
+    return Checked(found.steps, tuple(_torn(files, found.partial)))
+
+
+def _torn(files: list[TraceFile], partial: tuple[str, ...]) -> Iterator[str]:
+    """What is missing, where of some files the last line is, too."""
+    said = {f"{file.name}: {NOT_CLOSED}": f"{file.name}: {TORN}" for file in files if file.torn}
+    for one in partial:
+        begins = one.partition(";")[0]
+        yield one if begins not in said else said.pop(begins) + one.removeprefix(begins)
+    yield from said.values()
 
 
 @define(eq=False)
@@ -334,6 +343,19 @@ def _note_gaps(readings: list[Reading]) -> None:
             wanted |= {pair for n in range(1, hosts + 1) for pair in ((HOST.name, f"host-{n}"), (RECEIVER.name, f"host-{n}"))}
         if wanted - files.keys():
             next(iter(files.values())).party.driver.whole = False
+
+
+def _refuse_again(files: list[TraceFile]) -> None:
+    """Whatever it is called, a file of the same party of the same driver is the same file, or not of this run. Raises ``NoTrace``."""
+    known: dict[tuple[str, str, str], TraceFile] = {}
+    for file in files:
+        header = file.header
+        other = known.setdefault((header.driver, header.core, header.party), file)
+        if other is file:
+            continue
+        if filecmp.cmp(file.path, other.path, shallow=False):
+            raise NoTrace(file.name, f"is the same file as {other.name}: give each file once")
+        raise NoTrace(file.name, f"is of the same party as {other.name} and says something else; give one file a party, all of one run")
 
 
 def _refuse_mixed(readings: list[Reading]) -> None:

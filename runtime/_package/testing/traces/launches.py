@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from attrs import define, field
@@ -48,6 +49,8 @@ class Launch:
     control: Control = field(init=False)
     _data: dict[bool, Data] = field(init=False)
     """By whether the host is who speaks."""
+    trusted: Counter[tuple[bool, bool]] = field(factory=Counter, init=False)
+    """How many messages came of which the file that they would be in says nothing, because it ends before. By that file, as in ``Ends``."""
     _blind: set[tuple[bool, str]] = field(factory=set, init=False)
     """Links, as one end hears them, over which something came that is in no file."""
 
@@ -92,10 +95,13 @@ class Launch:
         if event.link == CONTROL and not side.up:
             raise Wrong(f"{event.message} came on link control, which is down")
         other = "trainer" if host else "host"
+        sender = self._sender(header, event)
         if self._believed(header, event):
+            self.trusted[sender] += self.ends.both and sender in self.ends.cut
             return
         if not self.explains(header, event):
-            if self._sender(header, event) in self.ends.cut:
+            if sender in self.ends.cut:
+                self.trusted[sender] += 1
                 self._blind.add((host, event.link))
                 return
             expected = tuple(each for each in self.coming(header) if each[0].link == event.link)

@@ -24,6 +24,8 @@ from troth.testing.traces.wires import Network
 
 FIRST_LINE = 2
 """The line of a file's first step; the header's is 1."""
+NOT_CLOSED = "was not closed in order"
+ONE_RUN = "are these the files of one run?"
 
 
 @define(eq=False)
@@ -152,12 +154,13 @@ class RunCheck:
         return Checked(self.steps, tuple(self._missing()))
 
     def _missing(self) -> list[str]:
-        found = [f"{party.name}: was not closed in order" for party in self.parties if not party.ended and not self._killed(party)]
+        found = [f"{party.name}: {NOT_CLOSED}{_on_trust(party)}" for party in self.parties if not party.ended and not self._killed(party)]
+        hosted = {launch.id for launch in self.launches.values() if (True, False) in launch.ends.here}
         for driver in self.drivers.values():
             supervised = (False, SUPERVISING) in driver.files
             hosts = [file for (_, who), file in driver.files.items() if file.core == HOST.name]
             if hosts and not supervised:
-                found.append(f"{driver.name}: the supervisor's file is not here")
+                found.append(f"{driver.name}: the supervisor's file is not here{self._but_of_another()}")
             absent = [f"host-{n + 1}" for n in range(driver.started) if (False, f"host-{n + 1}") not in driver.files]
             found += [f"{driver.name}: the file of {host} is not here" for host in absent]
             for (receivers, who), file in list(driver.files.items()):
@@ -169,10 +172,26 @@ class RunCheck:
             host, trainer = ((end, False) in launch.ends.here for end in (True, False))
             if not host or (not trainer and launch.control.one.lines):  # else nobody has ever come
                 here = next(party.name for party in self.parties if party.file.launch is launch)
-                found.append(f"{here}: the file of its {'trainer' if host else 'host'} is not here")
+                if hosted and not host:
+                    found.append(f"{here}: is of a launch whose host's file is not here, unlike those of others: {ONE_RUN}")
+                else:
+                    found.append(f"{here}: the file of its {'trainer' if host else 'host'} is not here")
         return found
+
+    def _but_of_another(self) -> str:
+        """What to ask where a supervisor's file is missing: whether there is one of another driver."""
+        others = any((False, SUPERVISING) in driver.files for driver in self.drivers.values())
+        return f", and that of another is: {ONE_RUN}" if others else ""
 
     def _killed(self, party: PartyCheck) -> bool:
         """Whether its process was reported gone, and not by an exit in order: then nothing follows what is in the file."""
         launch = party.file.launch
         return launch is not None and launch.killed and party.file.header.core in (TRAINER.name, RECEIVER.name)
+
+
+def _on_trust(party: PartyCheck) -> str:
+    """What nobody could look up in a file that ends too early."""
+    launch = party.file.launch
+    count = 0 if launch is None else launch.trusted[end_of(party.file.header)]
+    told = "1 message that came from it later was" if count == 1 else f"{count} messages that came from it later were"
+    return f"; {told} taken on trust" if count else ""
