@@ -16,6 +16,7 @@ import pytest
 
 from troth import cli
 from troth.testing import Cores, SessionResult
+from troth.testing.keeping import Kept
 from troth.testing.live.choices import Walk as Drawn
 from troth.testing.live.programs import token
 from troth.testing.live.recording import Recording
@@ -236,18 +237,47 @@ UNHEEDED = [
 @pytest.mark.parametrize(("named", "line"), UNHEEDED)
 def test_what_cannot_be_heeded_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, named: str, line: str) -> None:
     """Before anything runs, instead of running for ever or as if it had not been said; in a line that names it."""
-    code, _, err = run(capsys, *shlex.split(line))
+    code, out, err = run(capsys, *shlex.split(line))
     said = err.splitlines()[-1]
 
     assert code == 2
+    assert "again: " not in out + err  # there is nothing to do again
     assert said.startswith("troth: ")
     assert named in said
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_to_hides_no_failure(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_folder_that_nothing_can_be_kept_in_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Before an hour is spent on what cannot be kept; and where something can be, no folder is made before."""
+    (tmp_path / "file").write_text("in the way")
+    for folder in (tmp_path / "file", tmp_path / "file" / "kept"):
+        code, out, err = run(capsys, f"{TOYS}:world", "--sessions", "500", "--seed", "1", "--keep", str(folder))
+
+        assert code == 2
+        assert out == ""
+        assert err.splitlines()[-1].startswith("troth: ")
+        assert str(folder) in err
+    assert run(capsys, f"{TOYS}:sound", "--sessions", "1", "--keep", str(tmp_path / "deep" / "kept"))[0] == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_folder_that_may_not_be_written_to_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The folder itself, or the one that it would be made in."""
+    (tmp_path / "closed").mkdir(mode=0o500)
+    for folder in (tmp_path / "closed", tmp_path / "closed" / "kept"):
+        code, _, err = run(capsys, f"{TOYS}:world", "--sessions", "500", "--keep", str(folder))
+
+        assert code == 2
+        assert "cannot be written to" in err
+
+
+def test_a_folder_that_cannot_be_written_to_any_more_hides_no_failure(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """What was found is told first; then comes the error."""
     (tmp_path / "file").write_text("in the way")
+    monkeypatch.setattr(Kept, "hindrance", lambda _self: None)  # the file came later
     code, out, err = run(capsys, f"{TOYS}:world", "--sessions", "500", "--seed", "1", "--keep", str(tmp_path / "file" / "kept"))
 
     assert code == 3
@@ -337,6 +367,20 @@ def test_the_same_seed_gives_the_same_trace_in_any_process(seed: int, tmp_path: 
 
     assert len(traces) == 1
     assert len(next(iter(traces))) > 10_000
+
+
+@pytest.mark.parametrize("target", ["core", "runtime"])
+def test_a_token_that_is_cut_off_is_said_to_be(capsys: pytest.CaptureFixture[str], target: str) -> None:
+    """In words of whoever copied it, not of how it is read."""
+    for text in ("AAAA", "AQEF", "A", ""):
+        code, _, err = run(capsys, "--target", target, "--replay", f"{target}.{text}")
+
+        assert code == 2
+        assert "is no replay token" in err
+        assert "copy it whole" in err
+        assert "index" not in err
+    cut = {"core": "core.AQEBAQE", "runtime": "runtime.AAAA"}[target]
+    assert "(it is cut off)" in run(capsys, "--target", target, "--replay", cut)[2]
 
 
 @pytest.mark.parametrize("as_json", [False, True])

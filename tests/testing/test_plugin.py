@@ -100,6 +100,17 @@ def test_a_world_that_there_is_not_is_an_error_of_its_test(suite: pytest.Pyteste
 
     done.assert_outcomes(passed=1, failed=1)
     assert "there is no world 'no/such/world'" in done.stdout.str()
+    assert "Traceback" not in done.stdout.str()
+    assert "def open" not in done.stdout.str()
+
+
+def test_a_world_for_the_live_runtime_is_refused(suite: pytest.Pytester) -> None:
+    """Before any test, since what was asked for does not go together."""
+    done = ran(suite, "--troth-seconds", "1", "--troth-target", "runtime", "--troth-world", "ledger")
+
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    assert "ERROR: --troth-target runtime runs sessions of the runtime itself, and takes no --troth-world" in done.stderr.str()
+    assert "collected" not in done.stdout.str()
 
 
 @pytest.mark.parametrize("options", [("--troth-seconds", "nan"), ("--troth-seconds", "-1"), ("--troth-seconds", "1", "--troth-seed", "-1")])

@@ -126,11 +126,13 @@ def _run(
     spent = [f"--seconds {budget.seconds:g}"] if budget.seconds is not None else []
     spent += [f"--sessions {budget.sessions}"] if budget.sessions is not None else []
     spent += [f"--jobs {jobs}"] if jobs > 1 else []
-    click.echo(f"seed {seed}  again: {asked.line(*spent, f'--seed {seed}')}", err=as_json)
     opened = asked.open()
-    failures: list[Failure] = []
-    kept = None if nothing else Kept(keep or KEPT)
     before = Outcome(coverage=opened.coverage())
+    kept = None if nothing else Kept(keep or KEPT)
+    if kept is not None and (hindrance := kept.hindrance()):
+        raise click.UsageError(f"--keep {kept.folder}: {hindrance}; name another folder, or say --no-keep")
+    click.echo(f"seed {seed}  again: {asked.line(*spent, f'--seed {seed}')}", err=as_json)
+    failures: list[Failure] = []
     if kept is not None:
         for tried in kept.tried(asked, opened, before.coverage):
             click.echo(tried.told, err=as_json)

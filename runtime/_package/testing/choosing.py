@@ -27,15 +27,27 @@ class Asked:
 
     def open(self) -> Target:
         """The target. Raises ``click.UsageError`` for a world that there is not, and for what the target does not heed."""
+        self.checked()
         if self.target == "runtime":
-            return _live(self)
+            opened: Callable[..., Target] = import_module("troth.testing.live.target").Live
+            return opened(traced=self.traced)
         from troth.testing.cores import Cores  # noqa: PLC0415 - the live runtime needs none of the checker
         from troth.testing.ours import PLAYS  # noqa: PLC0415
 
-        if self.bounds and not self.worlds:
-            raise _unheeded("our own parties and sessions have", self.bounds)
         plays = tuple(_play(name, self.bounds) for name in self.worlds) or tuple(PLAYS.values())
         return Cores(plays, most=self.steps, traced=self.traced)
+
+    def checked(self) -> None:
+        """Raise ``click.UsageError`` for what the target does not heed; nothing is opened for that."""
+        if self.target == "runtime":
+            if self.worlds:
+                raise click.UsageError("--target runtime runs sessions of the runtime itself, and takes no WORLD")
+            if self.bounds:
+                raise click.UsageError("--target runtime has no worlds, and takes no --bound")
+            if self.steps != STEPS_LIMIT:
+                raise click.UsageError("--target runtime brings its sessions to an end by itself, and takes no --steps")
+        elif self.bounds and not self.worlds:
+            raise _unheeded("our own parties and sessions have", self.bounds)
 
     def line(self, *options: str) -> str:
         """The command that asks for the same."""
@@ -47,17 +59,6 @@ class Asked:
     def again(self, token: str) -> str:
         """The command that plays the session of a token: all of it, so it takes no steps."""
         return evolve(self, steps=STEPS_LIMIT).line(f"--replay {quote(token)}")
-
-
-def _live(asked: Asked) -> Target:
-    if asked.worlds:
-        raise click.UsageError("--target runtime runs sessions of the runtime itself, and takes no WORLD")
-    if asked.bounds:
-        raise click.UsageError("--target runtime has no worlds, and takes no --bound")
-    if asked.steps != STEPS_LIMIT:
-        raise click.UsageError("--target runtime brings its sessions to an end by itself, and takes no --steps")
-    opened: Callable[..., Target] = import_module("troth.testing.live.target").Live
-    return opened(traced=asked.traced)
 
 
 def _play(name: str, bounds: Mapping[str, int]) -> Any:

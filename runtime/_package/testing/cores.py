@@ -91,8 +91,8 @@ class Cores:
         known.add(where)
         id_, moves, beyond, interrupted = walked.wrong.property, walked.moves, list[str](), False
         try:
-            for moves in shorter(stage, walked.moves, id_):
-                pass
+            for part in shorter(stage, walked.moves, id_):
+                moves = part
             beyond += telling.shortest(stage, id_, play.make)
             beyond += _by_rules(play, stage, own, id_, max(LEAST_RULES, 2 * len(moves)))
         except KeyboardInterrupt:

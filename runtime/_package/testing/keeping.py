@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from itertools import count
@@ -51,6 +52,15 @@ class Kept:
             said = _read(path)
             if said is not None and _of(said, asked) and not path.name.endswith(STALE):
                 yield path, said
+
+    def hindrance(self) -> str | None:
+        """Why nothing could be kept here, if that is so. Nothing is made for that: a folder that is not there yet is one that can be."""
+        there = self.folder
+        while not os.path.lexists(there) and there != there.parent:
+            there = there.parent
+        if not there.is_dir():
+            return f"{there} is no folder"
+        return None if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written to"
 
     def keep(self, asked: Asked, failure: Failure, seed: int) -> Path:
         """Write a failure down, over an earlier one of the same property. Its folder is made if need be."""

@@ -48,9 +48,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the seed, once for all processes of a run."""
+    """Choose the seed, once for all processes of a run. Raises ``pytest.UsageError`` for options that do not go together."""
     if config.getoption("--troth-seconds") is None:
         return
+    if config.getoption("--troth-target") == "runtime" and config.getoption("--troth-world"):
+        raise pytest.UsageError("--troth-target runtime runs sessions of the runtime itself, and takes no --troth-world")
     given = getattr(config, "workerinput", {}).get("troth_seed")  # of pytest-xdist
     chosen = config.getoption("--troth-seed") if given is None else given
     config.stash[_SEED] = random.SystemRandom().randrange(SEEDS) if chosen is None else chosen
@@ -99,7 +101,11 @@ class FuzzItem(pytest.Item):
             raise FuzzFailed(told)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The example, and how to play it again; not the lines of Troth that found it."""
+        """The example, and how to play it again, or what is wrong with a world; not the lines of Troth that found it."""
+        from click import UsageError  # noqa: PLC0415
+
+        if isinstance(excinfo.value, UsageError):
+            return excinfo.value.format_message()
         return str(excinfo.value) if isinstance(excinfo.value, FuzzFailed) else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:

@@ -35,7 +35,8 @@ def program(stage: Stage, text: str) -> tuple[Move, ...]:
         raw = unspelled(body)
         moves = tuple(_gathered(list(unpacked(raw[1:-CHECK_BYTES], BITS))))
     except (ValueError, IndexError) as error:
-        raise BadToken(f"{text!r} is no replay token ({error}); copy it whole from the line that troth fuzz printed") from error
+        why = "it is cut off" if isinstance(error, IndexError) else error
+        raise BadToken(f"{text!r} is no replay token ({why}); copy it whole from the line that troth fuzz printed") from error
     if len(raw) < 1 + CHECK_BYTES or raw[0] != VERSION or spelled(raw) != body:
         raise BadToken(f"{text!r} is no replay token; copy it whole from the line that troth fuzz printed")
     if raw[-CHECK_BYTES:] != fingerprint(stage) or any(move.rule >= len(stage.rules) for move in moves):

@@ -42,8 +42,8 @@ class SessionResult:
     told: str = ""
     """Of a session that was replayed: its steps, for a reader."""
     interrupted: bool = False
-    """An interrupt came while its failure was made shorter, or looked at more closely: the failure is what was known by then, and the run is
-    over."""
+    """An interrupt came while its failure was made shorter, or looked at more closely: the failure is what was known by then, and the run
+    is over."""
 
 
 class Fuzz(Protocol):

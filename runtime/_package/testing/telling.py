@@ -55,7 +55,7 @@ def indented(lines: Sequence[str]) -> list[str]:
 
 
 def example(stage: Stage, moves: Sequence[Move]) -> list[str]:
-    """A program as a reader follows it: drawn like a trace of the checker, where all of it is of the world. Nothing of one without steps."""
+    """A program as a reader follows it: drawn like a trace of the checker, where all of it is of the world. None of one without steps."""
     if not moves:
         return []
     try:
@@ -119,8 +119,8 @@ def shortest(stage: Stage, id: str, make: Callable[[], World] | None = None) -> 
 def searched(id: str, world: World, name: str, states: int = CHECKED_STATES) -> list[str]:  # noqa: A002
     """The shortest trace that the checker finds to a violation of ``id`` in a world that claims it, or that it finds none.
 
-    It stops at the first. The plain engine does it in any case: a world without end may be as deep as it has states, and the other one takes
-    its time for every level.
+    It stops at the first. The plain engine does it in any case: a world without end may be as deep as it has states, and the other one
+    takes its time for every level.
     """
     try:
         limits = Limits(max_states=states, workers=1, stop_at_violation=True)

@@ -80,7 +80,8 @@ def program(text: str) -> Program:
         raw = unspelled(body)
         found = _gathered(list(unpacked(raw[1:-CHECK_BYTES], BITS)))
     except (ValueError, IndexError) as error:
-        raise BadToken(f"{text!r} is no replay token ({error}); copy it whole from the line that troth fuzz printed") from error
+        why = "it is cut off" if isinstance(error, IndexError) else error
+        raise BadToken(f"{text!r} is no replay token ({why}); copy it whole from the line that troth fuzz printed") from error
     if len(raw) < 1 + CHECK_BYTES or spelled(raw) != body:
         raise BadToken(f"{text!r} is no replay token; copy it whole from the line that troth fuzz printed")
     if raw[0] != VERSION or raw[-CHECK_BYTES:] != fingerprint() or any(move.rule > END for move in found.moves):

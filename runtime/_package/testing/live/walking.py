@@ -31,6 +31,10 @@ ALL_LIMITS = (
 )
 
 
+UNCUT = Setup().most_at_once
+"""A read gives all that is there."""
+
+
 def drawn_setup(choices: Choices) -> Setup:
     """How a stage is set: mostly plainly."""
     plain = choices.choose(3)
@@ -42,7 +46,7 @@ def drawn_setup(choices: Choices) -> Setup:
         fail_unresponsive=choices.choose(3) == 2,
         limits=ALL_LIMITS[choices.choose(len(ALL_LIMITS))],
         capacity=(1 << 16, 1 << 16, 1 << 16, 400, 64)[choices.choose(5)],
-        most_at_once=(1 << 62, 1 << 62, 1 << 62, 1 << 62, 7)[choices.choose(5)],
+        most_at_once=(UNCUT, UNCUT, UNCUT, UNCUT, 7)[choices.choose(5)],
         takes_term=choices.choose(4) == 3,
         fickle=fickle,
         secure=fickle and choices.choose(2) == 1,
