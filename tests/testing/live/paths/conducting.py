@@ -34,10 +34,6 @@ class CannotPerform(Exception):
     """There is no way to bring this about from outside: what, and why."""
 
 
-class Unlike(Exception):
-    """From here on the world is no picture of the runtime: why. Its other runs are."""
-
-
 class Conductor(Protocol):
     """See the module."""
 

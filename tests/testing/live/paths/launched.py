@@ -15,7 +15,8 @@ import numpy as np
 import trio
 from attrs import define, field
 
-from tests.testing.live.paths.conducting import CannotPerform, Parties, Unlike
+from tests.testing.live.paths.conducting import CannotPerform, Parties
+from tests.testing.live.paths.effects import Effects
 from tests.testing.live.paths.holding import Held, due, longer
 from tests.testing.live.paths.leading import HUNG_UP, NUMBERS, OVER, at_once, counts
 from tests.testing.live.paths.users import Receiving, Unjudged
@@ -54,6 +55,7 @@ class Launched:
     """The last action has brought the next one about, too."""
     thread: Receiving = field(init=False)
     wires: Wires = field(init=False)
+    effects: Effects = field(init=False)
     calls: dict[str, Call] = field(factory=dict, init=False)
     large: bool = field(init=False)
     """Whether results are too large to ride in their messages."""
@@ -64,6 +66,7 @@ class Launched:
         setup = self._setup()
         self.stage = (Stage if self.judged else Unjudged)(setup, schedule=self.held)  # type: ignore[arg-type]
         self.wires, self.thread = Wires(self.system, self.stage), Receiving(self.stage, self.held)
+        self.effects = Effects(self.stage)
         self._listen(self.stage.backend._driver, self._host_party)
         processes = self.stage.processes
         spawn = processes.spawn
@@ -90,11 +93,13 @@ class Launched:
 
     # -- who is who ----------------------------------------------------------------------------------------------------
 
-    def _listen(self, driver: Any, name_of: Any) -> None:
+    def _listen(self, driver: Any, name_of: Any, seat: Seat | None = None) -> None:
         noted = driver.on_step
+        self.effects.listened(driver, seat)
 
         def note(party: str, core: Any, event: c.Event, step: c.Step) -> None:
             noted(party, core, event, step)
+            self.effects.took(driver, party, event, step)
             name = name_of(party)
             if name in self.parties.indices:
                 self.parties.took(name, core, event)
@@ -161,7 +166,7 @@ class Launched:
         self.stage.settle()
         for seat in self.stage.seats:
             if seat.session._driver.on_step == seat.side.note:
-                self._listen(seat.session._driver, lambda party: party)
+                self._listen(seat.session._driver, lambda party: party, seat)
         for seat in self.stage.seats:
             seat.process.stuck = not seat.gone and not self.exits  # it ends when the path says so, whatever it is sent
             seat.stuck = True
@@ -284,7 +289,8 @@ class Launched:
         for link in ("trainer>host:control", "host>trainer:control"):
             found += self.wires.on_link(link, state, linked=self._linked)
         if found and self._hung_up():
-            raise Unlike(HUNG_UP)
+            found.append(f"from here on the world may be no picture of the runtime: {HUNG_UP}")
+        found += self.effects.differences()
         if self.judged:
             ours, theirs = self.stage.snapshots()
             if ours != theirs:
@@ -302,6 +308,9 @@ class Launched:
     def close(self) -> None:
         """Let everything happen that can, kill the trainer, and leave: nothing may be left behind."""
         self._end()
+        found = self.effects.differences()
+        if found:
+            raise Wrong("effects", f"at the end: {'; '.join(found)}")
 
     def _end(self) -> None:
         stage = self.stage
