@@ -13,6 +13,9 @@ from functools import cache
 import pytest
 from attrs import frozen
 
+from tests.testing.live.paths.alone import NO_CONNECTION
+from tests.testing.live.paths.asking import RUNS
+from tests.testing.live.paths.conducting import CannotPerform, Diverged
 from tests.testing.live.paths.following import follow, kept, shortest
 from tests.testing.live.paths.staging import Staging, staging
 from tests.testing.live.paths.worlds import STAGED
@@ -24,6 +27,7 @@ from troth.models.mutants.witnesses import WITNESSES
 from troth.models.properties import Property
 from troth.models.trace import Trace
 from troth.models.world import World
+from troth.runtime.errors import Misuse
 from troth.spec.properties import PROPERTIES
 from troth.statemachines import PARTIES
 
@@ -51,6 +55,19 @@ KEPT_OUT: Mapping[str, str] = {
     "in the same step, or has never dialled one, so no SESSION_OPEN ever comes",
 }
 """Mutants whose tables alone do not bring the mistake back, because the runtime has another guard; and which."""
+NOT_FETCHED = "fetcher.payload 1/1 arrives: nobody fetches (1, 1)"
+ASKED: Mapping[str, tuple[str, ...]] = {
+    "D2": ("host timer: ('timer', 'budget', None): host: timer budget None does not run",),
+    "D7": (f"trainer timer: ('timer', 'result', 1): {RUNS}",),
+    "D9": (NOT_FETCHED, "trainer.take 2: its receive() was handed nothing"),
+    "D12": ("host>trainer:control delivers: Abort(epoch=1): host>trainer:control: Abort(epoch=1) does not come next",),
+    "D18": (f"trainer timer source[(1, 0)]: ('timer', 'source', (1, 0)): {RUNS}",),
+    "P04-again": ("trainer.take 12: its receive() was handed nothing",),
+    "P30-passed": (NOT_FETCHED, "trainer.take 2: its receive() has returned"),
+    "P58-reopened": (f"trainer.SESSION_OPEN 2 of 1: {NO_CONNECTION}",),
+    "P66-second": ("callers.execute: execute() is refused: execute(): one task at a time: wait for the one that is out",),
+}
+"""What does not come of a mutant's actions on the live runtime, and why, as it answers for itself; of all others everything comes."""
 PATCHES = {patch.name: patch for party in PARTIES.values() for patch in registered(party) if patch in (*DEFECTS, *LAPSES)}
 WITNESSED = {witness.mutant: (id_, witness.world) for id_, witness in WITNESSES.items()}
 
@@ -118,6 +135,7 @@ def test_the_counterexample_of_a_named_mutant_does_not_happen_on_the_live_runtim
     with told.staging.conductor(system, PARTIES[told.patch.party]) as conductor:
         follower, found = follow(system, conductor, told.trace, told.staging.at_once)
         assert found.apart is not None, "the mutant did the same all along"
+        assert found.skipped == ASKED.get(name, ())
         assert not found.violates(told.claim)
         assert kept(follower, told.claim)
         conductor.close()
@@ -132,6 +150,24 @@ def test_with_the_tables_of_a_named_mutant_its_counterexample_happens_on_the_liv
     assert found.skipped == ()
     assert found.apart is None
     assert found.violates(told.broken)
+
+
+def test_a_second_execute_is_made_and_refused_by_the_runtime_itself() -> None:
+    """The world has no such call to make. A runtime that took it would not go unnoticed: one with the mutant's tables takes it."""
+    told = story("P66-second")
+    system, party = told.world.system(), PARTIES[told.patch.party]
+    with told.staging.conductor(system, party) as conductor:
+        follower, _ = follow(system, conductor, told.trace, told.staging.at_once)
+        with pytest.raises(CannotPerform, match="one task at a time") as refused:
+            conductor.perform(told.trace.steps[-1], [])
+        assert isinstance(refused.value.__cause__, Misuse)
+        assert told.trace.steps[-1].action.name == "callers.execute"
+        assert follower.like(told.trace.steps[-1]) is None
+    with (
+        told.staging.conductor(system, told.patch.mutant().of(party)) as conductor,
+        pytest.raises(Diverged, match="the world has no such thing here, and the runtime has"),
+    ):
+        follow(system, conductor, told.trace, told.staging.at_once)
 
 
 @pytest.mark.parametrize("name", KEPT_OUT)
@@ -152,6 +188,7 @@ def test_every_named_mutant_is_replayed() -> None:
     assert len(PATCHES) == len(DEFECTS) + len(LAPSES)
     assert set(ELSEWHERE) <= set(PATCHES)
     assert set(KEPT_OUT) <= set(PATCHES)
+    assert set(ASKED) <= set(PATCHES)
     assert all(id_ in PROPERTIES and why for id_, _, why in ELSEWHERE.values())
 
 

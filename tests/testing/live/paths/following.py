@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from attrs import define, field, frozen
 
+from tests.testing.live.paths.asking import in_vain
 from tests.testing.live.paths.conducting import CannotPerform, Conductor, Diverged, named
 from tests.testing.live.paths.projecting import alike
 from troth.models.expressions import Expr, boolean
@@ -20,7 +21,6 @@ from troth.models.system import State, System
 from troth.models.trace import Trace, TraceStep, edges
 from troth.testing.paths import Bars, Place
 
-NO_SUCH_THING = "it is not on its way, does not run, or nobody waits for it"
 AtOnce = Callable[[TraceStep], "str | None"]
 
 
@@ -76,6 +76,16 @@ class Follower:
             return self.take(step, ahead)
         except CannotPerform as reason:
             return str(reason)
+
+    def asked(self, wanted: TraceStep) -> str:
+        """Why the live runtime does not do what the world has not here: it is asked all the same, and answers for itself. Raises
+        ``Diverged`` if it does it, or if anything else comes of it."""
+        answer = in_vain(self.conductor, wanted)
+        found = self.conductor.differences([], self.state)
+        if answer is None or found:
+            what = "the world has no such thing here, and the runtime has"
+            raise Diverged([*self.done, named(wanted)], [*([what] if answer is None else []), *found])
+        return answer
 
     def like(self, wanted: TraceStep) -> TraceStep | None:
         """The edge that is this one, from where the world is."""
@@ -159,7 +169,7 @@ def follow(system: System, conductor: Conductor, story: Trace, at_once: AtOnce) 
             early[wanted.action.name] -= 1  # it has come already, in the moment of what came before it
             continue
         step = follower.like(wanted)
-        taken = NO_SUCH_THING if step is None else follower.tried(step, list(story.steps[at + 1 :]))
+        taken = follower.asked(wanted) if step is None else follower.tried(step, list(story.steps[at + 1 :]))
         if isinstance(taken, str):
             skipped.append(f"{named(wanted)}: {taken}")
             twin.misses(wanted)

@@ -22,7 +22,7 @@ from troth.models.system import ActionKind, State, System
 from troth.models.trace import TraceStep
 from troth.models.worlds.protocol.backend import ARGUMENTS, HAPPENS, NUMBERS
 from troth.runtime import backend as backends
-from troth.runtime.errors import RuntimeFault
+from troth.runtime.errors import Misuse, RuntimeFault
 from troth.spec import core as c
 from troth.spec import messages as m
 from troth.spec.limits import Limits
@@ -179,10 +179,11 @@ class Supervising:
         if calls is None:
             raise CannotPerform("the backend was not entered")
         number, payload = NUMBERS[what], ARGUMENTS if what == "execute" else None
-        self.calls[what] = stage.call(what, partial(calls.call, what, payload, number=number))
+        made = stage.call(what, partial(calls.call, what, payload, number=number))
         stage.stepper.settle()
-        if self.calls[what].error is not None:
-            raise CannotPerform(f"{what}() is refused: {self.calls[what].error}")
+        if isinstance(made.error, Misuse):
+            raise CannotPerform(f"{what}() is refused: {made.error}") from made.error
+        self.calls[what] = made
 
     def differences(self, steps: Sequence[TraceStep], state: State) -> list[str]:
         """See ``Conductor``."""
