@@ -12,17 +12,20 @@ from weakref import WeakKeyDictionary
 
 import pytest
 import trio
+from attrs import evolve
 
 from troth.runtime import trainer as trainers
-from troth.runtime.driver import Driver
+from troth.runtime.driver import Driver, Hosted
 from troth.runtime.errors import ChallengeFailed, JoinFailed
 from troth.runtime.host import HostSession
 from troth.runtime.links import Links
 from troth.runtime.timers import Timers
 from troth.runtime.trainer import TrainerSession
 from troth.runtime.wire import accepting
+from troth.runtime.wire.besides import HelloAcceptedBeside
 from troth.runtime.wire.challenge import ACCEPTOR_BYTES, CALL, CONFIRMED, DIALLER_BYTES, ROLES, Authenticated
 from troth.runtime.wire.connection import Connection
+from troth.spec.core import Effect
 from troth.spec import core as c
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -39,6 +42,17 @@ def drop_an_effect(patch: pytest.MonkeyPatch) -> None:
         counts[driver] = counts.get(driver, 0) + 1
         if counts[driver] % 20:
             perform(driver, *arguments)
+
+    patch.setattr(Driver, "_perform", forgetful)
+
+
+def drop_every(kind: type[Effect], patch: pytest.MonkeyPatch) -> None:
+    """No effect of this kind is performed."""
+    perform = Driver._perform
+
+    def forgetful(driver: Driver, party: str, hosted: Hosted, effect: Effect) -> None:
+        if not isinstance(effect, kind):
+            perform(driver, party, hosted, effect)
 
     patch.setattr(Driver, "_perform", forgetful)
 
@@ -226,3 +240,24 @@ def outlive_the_owner(patch: pytest.MonkeyPatch) -> None:
         await trio.sleep_forever()
 
     patch.setattr(TrainerSession, "_watch_owner", watch)
+
+
+# -- what is granted ---------------------------------------------------------------------------------------------------
+
+
+def grant_other_terms(patch: pytest.MonkeyPatch) -> None:
+    """A host grants another lease than it keeps."""
+    beside = HostSession._beside
+
+    def other(session: HostSession, message: Any) -> Any:
+        found = beside(session, message)
+        if isinstance(found, HelloAcceptedBeside):
+            return evolve(found, terms=evolve(found.terms, lease_timeout_s=2 * found.terms.lease_timeout_s))
+        return found
+
+    patch.setattr(HostSession, "_beside", other)
+
+
+def keep_the_own_terms(patch: pytest.MonkeyPatch) -> None:
+    """A trainer's timers go on to run for what its bootstrap file says."""
+    patch.setattr(Driver, "set_limits", lambda driver, party, limits: None)

@@ -66,3 +66,19 @@ def test_what_is_not_ended_is_noticed(patch: Patch, property: str, told: str, mo
 
     assert failure.property == property
     assert told in failure.told.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("patch", "property", "told"),
+    [
+        (p.grant_other_terms, "claim", "trainer is granted lease_timeout_s"),
+        (p.keep_the_own_terms, "timers", "trainer: TimerFired(timer='beat'"),
+    ],
+)
+def test_what_a_host_grants_is_what_both_sides_keep(patch: Patch, property: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: A002
+    """Some trainers begin with other terms than their host's, so that it shows which ones they keep."""
+    patch(monkeypatch)
+    failure = _found()
+
+    assert failure.property == property
+    assert told in failure.told.splitlines()[0]

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from hmac import compare_digest
 from typing import Any
 
-from attrs import define, field
+from attrs import asdict, define, evolve, field
 
 from troth.runtime.errors import FrameError
 from troth.runtime.sim.faults import DOWN, UP
 from troth.runtime.sim.processes import Living
-from troth.runtime.wire.besides import Credentials
+from troth.runtime.wire.besides import Credentials, Terms
 from troth.runtime.wire.challenge import credentials_proof
 from troth.spec import core as c
 from troth.spec import messages as m
@@ -25,6 +25,7 @@ from troth.spec.core import RefusalKind
 from troth.statemachines.host.acceptance import AcceptanceState
 from troth.statemachines.receiver import OVER
 from troth.statemachines.shared.words import CONTROL, DATA
+from troth.statemachines.trainer.states import TrainerSessionState as S
 from troth.testing.live.calling import Call, equal
 from troth.testing.live.checks import check
 from troth.testing.live.fickle import claim_of
@@ -241,6 +242,8 @@ class Judge:
             raise Wrong("wire", f"{shadow.name} received {message} from {frame.name}, which is no frame: {error}") from error
         if not same(message, (arrived.kind.message, arrived.fields)):
             raise Wrong("wire", f"{shadow.name} received {message}, and what came is {arrived.kind.name} {arrived.fields}")
+        if isinstance(message, m.HelloAccepted):
+            self._granted(shadow, arrived.beside.terms)
         self._derived(shadow, message, arrived)
 
     def _derived(self, shadow: Shadow, message: Any, arrived: Any) -> None:
@@ -268,6 +271,15 @@ class Judge:
                 self.transfers.carried(shadow, seq, beside.nbytes)
             case _:
                 pass
+
+    def _granted(self, shadow: Shadow, terms: Terms) -> None:
+        """A host grants its own terms, and its trainer keeps them from then on, whatever it began with."""
+        keeps = self.host.parties["supervisor"].config.limits
+        for name, granted_s in asdict(terms).items():
+            if granted_s != getattr(keeps, name):
+                raise Wrong("claim", f"{shadow.name} is granted {name} {granted_s} s, where its host keeps {getattr(keeps, name)} s")
+        if shadow.core.state("session") not in (S.NEW, S.PASSIVE, S.ABORTED, S.CLOSED):  # where nobody waits for an answer
+            shadow.limits = evolve(shadow.limits, **asdict(terms))
 
     def _called(self, side: Side, shadow: Shadow, event: c.Called) -> None:
         name, number, payload = event.call, event.number, event.payload

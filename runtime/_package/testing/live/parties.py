@@ -98,7 +98,7 @@ class Shadow:
         armed = self.timers.pop((event.timer, event.key), None)
         if armed is None:
             raise Wrong("timers", f"{self.name}: {event}, which does not run")
-        if armed[1] != event.generation or armed[0] > now:
+        if armed[1] != event.generation or armed[0] != now:  # late is as wrong as early: time goes on to what is due next
             raise Wrong("timers", f"{self.name}: {event} at {now} s, where generation {armed[1]} is due at {armed[0]} s")
 
     def check_due(self, now: float) -> None:

@@ -17,7 +17,7 @@ from signal import SIGKILL
 from typing import Any
 
 import trio
-from attrs import define, field, frozen
+from attrs import define, evolve, field, fields, frozen
 
 from troth.runtime.backend import ExternalProcess
 from troth.runtime.errors import alone
@@ -28,7 +28,7 @@ from troth.runtime.sim.files import SimFiles
 from troth.runtime.sim.network import CAPACITY_BYTES, SimNetwork
 from troth.runtime.sim.processes import SimProcess, SimProcesses
 from troth.runtime.trainer import TrainerSession
-from troth.runtime.wire.besides import Credentials, LogBeside
+from troth.runtime.wire.besides import Credentials, LogBeside, Terms
 from troth.spec import messages as m
 from troth.spec.limits import Limits
 from troth.statemachines import SupervisorConfig, TrainerConfig
@@ -71,6 +71,17 @@ class Setup:
     """Trainers are lent credentials."""
     bytes_seed: int = 0
     """What ids, tokens and nonces are made of."""
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether trainers begin with other terms than their host grants them, which then must not matter. One seed in four says so."""
+        return self.bytes_seed % 4 == 3
+
+    def begins_with(self, limits: Limits) -> Limits:
+        """What a trainer begins with that was given those limits."""
+        if not self.disagrees:
+            return limits
+        return evolve(limits, **{field.name: 2 * getattr(limits, field.name) for field in fields(Terms)})
 
 
 def _hold(_seen: Seen) -> Hold:
@@ -146,6 +157,7 @@ class Stage:
         if path not in self.files.contents:
             await trio.sleep_forever()  # its launch was given up meanwhile; a command need not care
         bootstrap = parse(self.files.contents[path], path)
+        bootstrap = evolve(bootstrap, limits=self.setup.begins_with(bootstrap.limits))
         owner = os.pipe()
         trace = None if self.recording is None else (self.recording, f"trainer.{path.stem.replace('host', 'trainer')}")
         if self.setup.fickle:
