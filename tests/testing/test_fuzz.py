@@ -369,20 +369,6 @@ def test_the_same_seed_gives_the_same_trace_in_any_process(seed: int, tmp_path: 
     assert len(next(iter(traces))) > 10_000
 
 
-@pytest.mark.parametrize("target", ["core", "runtime"])
-def test_a_token_that_is_cut_off_is_said_to_be(capsys: pytest.CaptureFixture[str], target: str) -> None:
-    """In words of whoever copied it, not of how it is read."""
-    for text in ("AAAA", "AQEF", "A", ""):
-        code, _, err = run(capsys, "--target", target, "--replay", f"{target}.{text}")
-
-        assert code == 2
-        assert "is no replay token" in err
-        assert "copy it whole" in err
-        assert "index" not in err
-    cut = {"core": "core.AQEBAQE", "runtime": "runtime.AAAA"}[target]
-    assert "(it is cut off)" in run(capsys, "--target", target, "--replay", cut)[2]
-
-
 @pytest.mark.parametrize("as_json", [False, True])
 def test_an_interrupt_prints_what_was_found_so_far(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *, as_json: bool

@@ -119,3 +119,17 @@ def test_an_interrupt_while_a_failure_is_looked_at_again_loses_nothing_of_it(
         assert telling.BROKEN_OFF in out
         assert out.endswith("; interrupted\n")
     assert kept.exists()
+
+
+@pytest.mark.parametrize("target", ["core", "runtime"])
+def test_a_token_that_is_cut_off_is_said_to_be(capsys: pytest.CaptureFixture[str], target: str) -> None:
+    """In words of whoever copied it, not of how it is read."""
+    for text in ("AAAA", "AQEF", "A", ""):
+        assert cli.run(["fuzz", "--target", target, "--replay", f"{target}.{text}"]) == 2
+        err = capsys.readouterr().err
+        assert "is no replay token" in err
+        assert "copy it whole" in err
+        assert "index" not in err
+    cut = {"core": "core.AQEBAQE", "runtime": "runtime.AAAA"}[target]
+    assert cli.run(["fuzz", "--target", target, "--replay", cut]) == 2
+    assert "(it is cut off)" in capsys.readouterr().err

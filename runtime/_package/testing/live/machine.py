@@ -127,8 +127,10 @@ class LiveMachine(RuleBasedStateMachine):
         program = walk.program
 
         def tell() -> str:
-            _, short, told = telling.failed(program, found)
-            return f"{told}\nreplay: troth fuzz --target runtime --replay {programs.token(short)}"
+            done = telling.failed(program, found)
+            if done.interrupted:
+                raise KeyboardInterrupt
+            return f"{done.story}\nreplay: troth fuzz --target runtime --replay {programs.token(done.program)}"
 
         raise Violated(found, tell)
 

@@ -81,6 +81,10 @@ def judged(walk: Walk, run: Callable[[], object]) -> Found | None:
         with quietly():
             walk.stage.drop()
         return found
+    except KeyboardInterrupt:
+        with quietly():
+            walk.stage.drop()
+        raise
     return None
 
 
@@ -202,8 +206,3 @@ def _with(program: Program, row: int, numbers: tuple[int, ...]) -> Program:
     moves = list(program.moves)
     moves[row - 1] = Move.of(moves[row - 1].rule, numbers)
     return program._replace(moves=tuple(moves))
-
-
-def shortened(program: Program, found: Found) -> Program:
-    """A program that fails in the same way, from which nothing can be left out; as far as the limits allow."""
-    return Shortener(found, program).run()

@@ -12,9 +12,11 @@ its thread. It is no public part of trio: ``inside`` looks whether everything is
 from __future__ import annotations
 
 import math
+import signal
+import threading
 import warnings
-from collections.abc import Awaitable, Callable, MutableSequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, MutableSequence
+from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from typing import Any, Protocol
 
@@ -85,6 +87,31 @@ class Shuffled:
         return 0.0
 
 
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let an interrupt wait until this is over: in the midst of the tasks it would end one of them, and look like a fault of the runtime.
+
+    A second one waits for nothing, since a task may be what never ends. Where somebody else handles interrupts, they go on to do so.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    came: list[int] = []
+
+    def wait(number: int, _frame: object) -> None:
+        if came:
+            raise KeyboardInterrupt
+        came.append(number)
+
+    signal.signal(signal.SIGINT, wait)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if came:
+        raise KeyboardInterrupt
+
+
 class Stepper:
     """Runs ``main`` by hand. Only one can run in a thread at a time, and none beside another trio program."""
 
@@ -95,6 +122,7 @@ class Stepper:
         self.over = False
         self.context = copy_context() if context is None else context
         self._runner = self.context.run(_run.setup_runner, self.clock, (), False, True)
+        self._runner.ki_manager.close()  # it would end the main task by an interrupt, as if that were part of the program
         self._loop = _run.unrolled_run(self._runner, main, (), host_uses_signal_set_wakeup_fd=True)
         self._resume: Callable[[Any], float] = self._loop.send
         next(self._loop)
@@ -118,13 +146,14 @@ class Stepper:
         _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING = self.schedule, True
         turns = 0
         try:
-            if look:
-                resume(runner.io_manager.get_events(0))
-            while runner.runq or deadlines.next_deadline() <= now:
-                resume(())
-                turns += 1
-                if turns > TURNS_LIMIT:
-                    raise Unsettled(f"{turns} turns at {now} s, and it goes on")
+            with undisturbed():
+                if look:
+                    resume(runner.io_manager.get_events(0))
+                while runner.runq or deadlines.next_deadline() <= now:
+                    resume(())
+                    turns += 1
+                    if turns > TURNS_LIMIT:
+                        raise Unsettled(f"{turns} turns at {now} s, and it goes on")
         except StopIteration:
             self.over = True
         finally:

@@ -74,11 +74,13 @@ class Live:
         found = play(walk, program.moves).found
         for fault in walk.play.faults:
             coverage.fault(fault)
-        failure = None
+        failure, interrupted = None, False
         if found is not None:
-            failure = Failure(property=found.property, token=token, told=story(found, walk))
+            told, interrupted = story(found, walk)
+            failure = Failure(property=found.property, token=token, told=told)
         steps = walk.steps + walk.play.more_steps
-        return SessionResult(seed=0, steps=steps, failure=failure, trace=walk.trace, told="\n".join(walk.lines))
+        lines = "\n".join(walk.lines)
+        return SessionResult(seed=0, steps=steps, failure=failure, trace=walk.trace, told=lines, interrupted=interrupted)
 
     def _session(self, number: int, until: Callable[[], bool], coverage: Coverage, known: set[str]) -> SessionResult | None:
         walk = Walk(Drawn(number), Recording())
@@ -95,11 +97,12 @@ class Live:
         for fault in walk.play.faults:
             coverage.fault(fault)
         steps = walk.steps + walk.play.more_steps
-        failure = None
+        failure, interrupted = None, False
         if found is not None:
             program, told = walk.program, found.what
             if found.property not in known:
                 known.add(found.property)
-                found, program, told = failed(program, found)
+                found, program, told, interrupted = failed(program, found)
             failure = Failure(property=found.property, token=programs.token(program), told=told)
-        return SessionResult(seed=number, steps=steps, failure=failure, trace=walk.trace if self.traced else ())
+        trace = walk.trace if self.traced else ()
+        return SessionResult(seed=number, steps=steps, failure=failure, trace=trace, interrupted=interrupted)

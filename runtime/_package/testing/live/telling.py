@@ -6,6 +6,7 @@ Nothing of this is kept while a walk walks. A program is played once more for it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from attrs import define, field
 
@@ -18,12 +19,12 @@ from troth.testing.live.calling import Call
 from troth.testing.live.choices import Listed
 from troth.testing.live.lines import HEADER, OPENING
 from troth.testing.live.parties import Shadow
-from troth.testing.live.playing import Found, play, shortened
+from troth.testing.live.playing import Found, Shortener, play
 from troth.testing.live.programs import Program
 from troth.testing.live.recording import Recording
 from troth.testing.live.seats import Seat
 from troth.testing.live.walking import Walk, drawn_setup, opened
-from troth.testing.telling import indented, searched
+from troth.testing.telling import BROKEN_OFF, headed, indented, searched
 
 END_STEPS = 12
 """Steps of a session's end that are told at its beginning, and before what is wrong."""
@@ -194,18 +195,28 @@ def _step(shadow: Shadow, step: Step) -> str:
 # -- all of it ---------------------------------------------------------------------------------------------------------
 
 
-def story(found: Found, walk: Told, whole: int = 0) -> str:
+CHECKED_STATES = 200_000
+"""How far the checker looks in one of our own worlds, which are finite: some seconds."""
+
+
+def story(found: Found, walk: Told, whole: int = 0, *, interrupted: bool = False) -> tuple[str, bool]:
     """All of it: what is wrong, the example in words and as a test, and the checker's shortest trace. ``whole`` is how many steps the
-    example had before it was made shorter."""
+    example had before it was made shorter. And whether there was an interrupt, before or meanwhile: the checker is not asked then."""
+    beyond = [BROKEN_OFF]
+    if not interrupted:
+        try:
+            beyond = checked(found.property)
+        except KeyboardInterrupt:
+            interrupted = True
     claim = PROPERTIES.get(found.property)
     lines = [found.what] if claim is None else [f"{found.property}: {claim.statement}", found.what]
     count = len(walk.moves)
-    cut = f", shortened from {whole}" if whole > count else ""
     told = showing.setup(walk.stage.setup)
-    lines.append(f"the example, {count} step{'' if count == 1 else 's'}{cut}{f', with {told}' if told else ''}:")
+    about = f", with {told}" if told else ""
+    lines.append(headed(count, whole, about) if count else f"no step is needed: a session that begins and ends is enough{about}:")
     lines += indented(walk.lines)
-    lines += [*checked(found.property), "the example as a Hypothesis test, on its machine:", *indented(test(walk))]
-    return "\n".join(lines)
+    lines += [*beyond, "the example as a Hypothesis test, on its machine:", *indented(test(walk))]
+    return "\n".join(lines), interrupted
 
 
 def test(walk: Told) -> list[str]:
@@ -236,16 +247,34 @@ def checked(id: str) -> list[str]:  # noqa: A002
     for name in WORLDS:
         world = find(name).build({})
         if any(claim.id == id for claim in world.properties):
-            return searched(id, world, name)
+            return searched(id, world, name, CHECKED_STATES)
     return ["the checker has no trace to it: no built-in world claims it of these parties"]
 
 
-def failed(program: Program, found: Found) -> tuple[Found, Program, str]:
-    """A failure made shorter: what is wrong, the program that shows it, and its story."""
-    short = shortened(program, found)
+class Failed(NamedTuple):
+    """A failure made shorter."""
+
+    found: Found
+    """What is wrong."""
+    program: Program
+    """What shows it."""
+    story: str
+    interrupted: bool = False
+    """There was an interrupt: it might be shorter, and there might be more to say of it."""
+
+
+def failed(program: Program, found: Found) -> Failed:
+    """A failure made shorter, from which nothing can be left out, as far as the limits allow, or an interrupt."""
+    shortener, interrupted = Shortener(found, program), False
+    try:
+        shortener.run()
+    except KeyboardInterrupt:
+        interrupted = True
+    short = shortener.best
     walk = opened(Told, short.opening, Recording())
     done = play(walk, short.moves)
     if done.found is not None and found.same(done.found):
-        return done.found, short, story(done.found, walk, len(program.moves))
+        return Failed(done.found, short, *story(done.found, walk, len(program.moves), interrupted=interrupted))
     again = "it could not be repeated: the same steps, taken once more, do something else"
-    return found, program, f"{found.what}\n{again}\nafter:\n" + "\n".join(f"  {programs.name(move)}" for move in program.moves)
+    told = f"{found.what}\n{again}\nafter:\n" + "\n".join(f"  {programs.name(move)}" for move in program.moves)
+    return Failed(found, program, told, interrupted)
