@@ -62,14 +62,16 @@ def _runs(conductor: Conductor, wanted: TraceStep) -> bool:
     reaction = wanted.reactions[0]
     variant: Any = reaction.variant
     core = conductor.parties.cores.get(reaction.name)
-    return core is not None and (variant[1], variant[2]) in {where for where, _ in core.snapshot()[-2]}
+    armed: Any = () if core is None else core.snapshot()[-2]
+    return (variant[1], variant[2]) in {where for where, _ in armed}
 
 
 def _comes_next(conductor: Conductor, wanted: TraceStep) -> None:
     """Else whatever comes next would be delivered in its place. Raises ``CannotPerform``."""
     if not isinstance(conductor, Launched):
         raise TypeError(f"{wanted.action.name}: there is no wire")
-    link, message = wanted.action.name.removesuffix(" delivers"), wanted.label.variants[-1]
+    link = wanted.action.name.removesuffix(" delivers")
+    message: Any = wanted.label.variants[-1]
     line, way, places = conductor.wires._frames(link)
     if places and not same(message, fields_of(Frame.of(line.sim.pipes[way].waiting[places[0]]))):
         raise CannotPerform(f"{link}: {message} does not come next")
