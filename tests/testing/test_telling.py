@@ -10,6 +10,7 @@ import pytest
 
 from tests.testing.toys import endless
 from troth import cli
+from troth.models.check import check as checked
 from troth.testing import machine, telling, walker
 from troth.testing.telling import searched
 
@@ -25,7 +26,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_checker_looks_for_its_own_trace_up_to_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """A world whose states have no end is not searched for ever, nor for as many states as one is ready to look at."""
     seen = []
-    real = telling.check
+    real = checked
 
     def check(*arguments: Any, **options: Any) -> Any:
         seen.append(real(*arguments, **options))
