@@ -15,7 +15,7 @@ import trio
 from attrs import evolve
 
 from troth.runtime import trainer as trainers
-from troth.runtime.driver import Driver, Hosted
+from troth.runtime.driver import Driver
 from troth.runtime.errors import ChallengeFailed, JoinFailed
 from troth.runtime.host import HostSession
 from troth.runtime.links import Links
@@ -25,7 +25,6 @@ from troth.runtime.wire import accepting
 from troth.runtime.wire.besides import HelloAcceptedBeside
 from troth.runtime.wire.challenge import ACCEPTOR_BYTES, CALL, CONFIRMED, DIALLER_BYTES, ROLES, Authenticated
 from troth.runtime.wire.connection import Connection
-from troth.spec.core import Effect
 from troth.spec import core as c
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -42,17 +41,6 @@ def drop_an_effect(patch: pytest.MonkeyPatch) -> None:
         counts[driver] = counts.get(driver, 0) + 1
         if counts[driver] % 20:
             perform(driver, *arguments)
-
-    patch.setattr(Driver, "_perform", forgetful)
-
-
-def drop_every(kind: type[Effect], patch: pytest.MonkeyPatch) -> None:
-    """No effect of this kind is performed."""
-    perform = Driver._perform
-
-    def forgetful(driver: Driver, party: str, hosted: Hosted, effect: Effect) -> None:
-        if not isinstance(effect, kind):
-            perform(driver, party, hosted, effect)
 
     patch.setattr(Driver, "_perform", forgetful)
 
@@ -261,3 +249,25 @@ def grant_other_terms(patch: pytest.MonkeyPatch) -> None:
 def keep_the_own_terms(patch: pytest.MonkeyPatch) -> None:
     """A trainer's timers go on to run for what its bootstrap file says."""
     patch.setattr(Driver, "set_limits", lambda driver, party, limits: None)
+
+
+# -- links that are dialled again --------------------------------------------------------------------------------------
+
+
+def dial_once(role: str) -> Patch:
+    """A link that is lost is not dialled again."""
+
+    def applied(patch: pytest.MonkeyPatch) -> None:
+        dial = TrainerSession._dial
+        had = WeakKeyDictionary[TrainerSession, bool]()
+
+        async def once(session: TrainerSession, wanted: Any) -> Any:
+            if wanted == role and had.setdefault(session, False):
+                await trio.sleep_forever()
+            found = await dial(session, wanted)
+            had[session] = had.get(session, False) or (wanted == role and found is not None)
+            return found
+
+        patch.setattr(TrainerSession, "_dial", once)
+
+    return applied

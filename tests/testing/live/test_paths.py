@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import get_args
 
 import pytest
 
@@ -17,6 +18,8 @@ from troth.cli.finding import find
 from troth.models import World
 from troth.models.mutants.machines import mutants
 from troth.models.system import System
+from troth.runtime.driver import Driver, Hosted
+from troth.spec import core as c
 from troth.spec.party import Party
 from troth.statemachines import HOST, TRAINER
 from troth.testing.live.parties import Wrong
@@ -108,11 +111,33 @@ def first(system: System, party: Party) -> Exception | None:
     return None
 
 
-def test_an_effect_that_the_driver_drops_is_found_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It shows in a state, on the wire, or to the judge."""
-    patches.drop_an_effect(monkeypatch)
+def drop_every(kind: type[c.Effect], patch: pytest.MonkeyPatch) -> None:
+    """No effect of this kind is performed."""
+    perform = Driver._perform
 
-    assert first(answers.build(loss=0, cuts=0).system(), TRAINER) is not None
+    def forgetful(driver: Driver, party: str, hosted: Hosted, effect: c.Effect) -> None:
+        if not isinstance(effect, kind):
+            perform(driver, party, hosted, effect)
+
+    patch.setattr(Driver, "_perform", forgetful)
+
+
+@pytest.mark.parametrize("kind", get_args(c.Effect), ids=lambda kind: kind.__name__)
+def test_an_effect_that_the_driver_never_performs_is_found_on_the_way(monkeypatch: pytest.MonkeyPatch, kind: type[c.Effect]) -> None:
+    """Whichever kind it is. A transfer is cancelled only where its task is."""
+    drop_every(kind, monkeypatch)
+    world = cancels.build() if kind is c.CancelTransfer else answers.build(loss=0, cuts=0)
+
+    assert first(world.system(), TRAINER) is not None
+
+
+def test_a_timer_that_is_never_cancelled_is_found_though_it_is_never_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs, and is not armed."""
+    patches.fire_a_cancelled_timer(monkeypatch)
+    found = first(answers.build(loss=0, cuts=0).system(), TRAINER)
+
+    assert isinstance(found, Diverged)
+    assert any("the timers that run are not those that are armed" in difference for difference in found.differences)
 
 
 @pytest.mark.parametrize("name", ["trainer.publication:N13:drop", "host.acceptance:A4:silent-1"])

@@ -1,12 +1,14 @@
 """What of the live runtime must be what of the model: the projection, and what is left out of it.
 
 Compared after every action are: each party's machines, with all their data; which of its timers run; the events that it took; and the
-messages on their way. Left out, because the worlds leave them out:
+messages on their way. What effects leave behind is compared with the live steps: see ``effects``. Left out, because the worlds leave them
+out:
 
 - the *generations* of timers, which tell a late firing from the one that counts. In the worlds of the protocol no timer fires late, and
   the driver does not let one fire late either.
 - the timers that *never fire* in a world (``Deal.without``). The live ones run, and are never due here.
 - *how* a process ended: in the worlds it always ends well, and no row asks.
+- *durations*. Every limit is long, and a timer is due when a path says so. The walks hold each to its limit.
 - the *numbers* of calls. The model's are constants, the runtime's are counted.
 - *bytes*. A world says that a transfer is complete, or has failed; that bytes moved before is the runtime's own, and so are the links that
   they move over, and what is heard of them.

@@ -28,8 +28,11 @@ class Staging:
     """The rules by which worlds of one kind are staged."""
 
     name: str
+    """Which parties are live, for a reader."""
     at_once: AtOnce
+    """By an edge: the action that comes in the same moment, so that nothing comes in between; ``None`` if there is none."""
     bars: Callable[[System], Bars]
+    """By a world: what of it the runtime cannot be led along, and why."""
     make: Callable[[System, Party], Conductor]
     """A conductor for a runtime with these tables, which are the party's own or a mutant's."""
 
