@@ -62,8 +62,10 @@ def _runs(conductor: Conductor, wanted: TraceStep) -> bool:
     reaction = wanted.reactions[0]
     variant: Any = reaction.variant
     core = conductor.parties.cores.get(reaction.name)
-    armed: Any = () if core is None else core.snapshot()[-2]
-    return (variant[1], variant[2]) in {where for where, _ in armed}
+    if core is None:
+        return False
+    snapshot: Any = core.snapshot()
+    return (variant[1], variant[2]) in {where for where, _ in snapshot[-2]}
 
 
 def _comes_next(conductor: Conductor, wanted: TraceStep) -> None:
