@@ -82,3 +82,13 @@ def test_what_a_host_grants_is_what_both_sides_keep(patch: Patch, property: str,
 
     assert failure.property == property
     assert told in failure.told.splitlines()[0]
+
+
+@pytest.mark.parametrize("role", ["control", "data"])
+def test_a_link_that_is_wanted_is_dialled_again(role: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once it is lost, and somebody listens."""
+    p.dial_once(role)(monkeypatch)
+    failure = _found()
+
+    assert failure.property == "links"
+    assert f"its {role} link is wanted since" in failure.told.splitlines()[0]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from troth.runtime.sim.faults import DOWN, UP
+from troth.runtime.sim.faults import DOWN, UP, Refused
+from troth.runtime.trainer import REDIAL_LONGEST_S
 from troth.runtime.wire.kinds import BY_CODE, HEARTBEAT, LOG, WhenFull
 from troth.spec.core import ProcessSignal
 from troth.statemachines.host.process import ProcessState
@@ -15,8 +16,11 @@ from troth.testing.live.parties import Side, Wrong
 from troth.testing.live.seats import Seat
 
 if TYPE_CHECKING:
+    from troth.runtime.sim.network import SimNetwork
     from troth.testing.live.judging import Judge
 
+REDIAL_S = REDIAL_LONGEST_S + 0.5
+"""How long a link that is wanted stays undialled at the most, while somebody listens."""
 DRAIN_S = 1.0
 """How long the host of a process that has ended still reads what it said."""
 BEST_EFFORT = (HEARTBEAT, LOG)
@@ -78,6 +82,24 @@ def _ended(judge: Judge) -> None:
         elif way.open:
             raise Wrong("links", f"{name} had to end connection {line.sim.number}, and keeps it")
     judge.ending[:] = left
+
+
+def dialled(judge: Judge, network: SimNetwork, now: float) -> None:
+    """Who wants a link and has none dials it again soon, while somebody listens. Raises ``Wrong``."""
+    refused = sum(isinstance(happened.fault, Refused) for happened in network.faults.journal)
+    again, judge.refused = refused > judge.refused, refused
+    held = {(line.sim.launch, line.sim.role) for line in judge.lines if not line.sim.dialler._closed}
+    held.update((line.sim.launch, line.sim.role) for line in judge.dials)
+    judge.dials.clear()
+    for seat in judge.seats.values():
+        if seat.gone or let_go(seat):
+            continue
+        trainer = seat.side.parties["trainer"]
+        for role, since_s in trainer.wanted.items():
+            if again or (seat.launch, role) in held or seat.bootstrap.endpoint not in network._listeners:
+                trainer.wanted[role] = now
+            elif now > since_s + REDIAL_S:
+                raise Wrong("links", f"{seat.side.name}: its {role} link is wanted since {since_s} s, and has not been dialled")
 
 
 def _done(line: Line) -> bool:

@@ -86,6 +86,10 @@ class Judge:
     """Steps of all parties."""
     hosts: dict[int, str] = field(factory=dict)
     """By launch number: the host that has it."""
+    dials: list[Line] = field(factory=list)
+    """Connections that were dialled since the last look."""
+    refused: int = 0
+    """Dials that found nobody, up to the last look."""
     ending: list[tuple[str, Line, Way]] = field(factory=list)
     """Connections that a party has to end: who, which one, and the direction that it writes in."""
 
@@ -280,6 +284,7 @@ class Judge:
                 raise Wrong("claim", f"{shadow.name} is granted {name} {granted_s} s, where its host keeps {getattr(keeps, name)} s")
         if shadow.core.state("session") not in (S.NEW, S.PASSIVE, S.ABORTED, S.CLOSED):  # where nobody waits for an answer
             shadow.limits = evolve(shadow.limits, **asdict(terms))
+            shadow.wanted.setdefault(DATA, self.now())
 
     def _called(self, side: Side, shadow: Shadow, event: c.Called) -> None:
         name, number, payload = event.call, event.number, event.payload
@@ -356,7 +361,10 @@ class Judge:
                 if call is not None:  # else nobody waits for it any more
                     call.resolved(name, outcome, value, self.now())
                     self._wants(shadow, call, effect)
+            case c.OpenLink():
+                shadow.wanted.setdefault(CONTROL, self.now())
             case c.CloseLink():
+                shadow.wanted.clear()
                 shadow.closing = shadow.line is not None
                 self._ends(shadow, shadow.line)
             case c.Spawn():

@@ -55,6 +55,8 @@ class Shadow:
     """The connection that carries its control link."""
     closing: bool = False
     """It is closing that connection, so nothing more is said on it."""
+    wanted: dict[str, float] = field(factory=dict)
+    """The links that a trainer wants, and since when each has not been dialled."""
     owed: deque[Any] = field(factory=deque)
     """What it must say on its data link, or its receivers."""
     watcher: Watcher = field(init=False)

@@ -33,7 +33,7 @@ from troth.spec import messages as m
 from troth.spec.limits import Limits
 from troth.statemachines import SupervisorConfig, TrainerConfig
 from troth.testing.live.calling import Call
-from troth.testing.live.checks import owners
+from troth.testing.live.checks import dialled, owners
 from troth.testing.live.fickle import Fickle
 from troth.testing.live.judging import Judge
 from troth.testing.live.lines import Frame, Line, heard
@@ -327,8 +327,10 @@ class Stage:
         found = self.network.connections
         while self._known < len(found):
             self.judge.lines.append(Line(found[self._known]))
+            self.judge.dials.append(self.judge.lines[-1])
             self._known += 1
         self.judge.look()
+        dialled(self.judge, self.network, self.stepper.clock.now)
         if self.recording is not None and self.recording.rejected is not None:
             raise Wrong("trace", str(self.recording.rejected))
         if self.backend.failed.is_set() != self.judge.failed:
