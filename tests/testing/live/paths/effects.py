@@ -97,10 +97,10 @@ class Kept:
             yield f"{self.name} has a control connection, and its core has closed the link"
         offers = set(self._data._sources._offers)
         if offers != self.offers:
-            yield f"{self.name} keeps the payloads {sorted(offers)}, and offers {sorted(self.offers)}"
+            yield f"{self.name} keeps the payloads {sorted(offers, key=str)}, and offers {sorted(self.offers, key=str)}"
         transfers = self._requested() | set(self.session._links.downloads._waiting)
         if transfers != self.transfers:
-            yield f"{self.name} fetches {sorted(transfers)}, and its receivers pull {sorted(self.transfers)}"
+            yield f"{self.name} fetches {sorted(transfers, key=str)}, and its receivers pull {sorted(self.transfers, key=str)}"
         connections = [connection for connection in stage.network.connections if self._is(connection, "data")]
         pipes = [connection.down if self.seat is None else connection.up for connection in connections]
         said = [name for pipe in pipes for seen in pipe.frames if (name := BY_CODE[seen.code].name) in SAID]
