@@ -83,4 +83,5 @@ def test_a_defect_of_the_reference_is_found(name: str, world: str) -> None:
     patch = next(patch for patch in DEFECTS if patch.name == name)
     machine = state_machine(lambda: mutated(find(world).build({}), patch.mutant()))
 
-    assert violated(machine, 2, settings(QUICK, max_examples=400, phases=(Phase.generate,))).wrong.property
+    # What Hypothesis draws depends on which modules are loaded, so there is room beyond the few hundred examples that it mostly takes.
+    assert violated(machine, 2, settings(QUICK, max_examples=4_000, phases=(Phase.generate,))).wrong.property
