@@ -133,11 +133,11 @@ class Effects:
 
     def __attrs_post_init__(self) -> None:
         processes = self.stage.processes
-        signal = processes.signal
+        perform = processes.signal
 
-        def sent(launch_id: str, what: c.ProcessSignal) -> bool:
-            self._given.append((launch_id, what))
-            return signal(launch_id, what)
+        def sent(launch_id: str, signal: c.ProcessSignal) -> bool:
+            self._given.append((launch_id, signal))
+            return perform(launch_id, signal)
 
         processes.signal = sent  # type: ignore[method-assign]
 
