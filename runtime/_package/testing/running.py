@@ -136,8 +136,7 @@ class Job:
         if "error" in said:
             raise RuntimeError(f"a process of troth fuzz failed: {said['error']}")
         done = self.done
-        done.steps += said["steps"]
-        done.sessions += said["sessions"]
+        done.steps, done.sessions = said["steps"], said["sessions"]
         done.traces += said["traces"]
         done.coverage.add(said["coverage"])
         for failure in said["failures"]:
@@ -217,7 +216,7 @@ def _work(asked: Asked, seed: int, budget: Budget, stop: Any, pipe: Connection) 
 
 
 def _batch(outcome: Outcome) -> dict[str, Any]:
-    """What is new; it is counted from nothing again, but for the coverage and the failures."""
+    """What it has done so far; of its traces what is new. The counts go on, because the budget is judged by them."""
     said = {
         "steps": outcome.steps,
         "sessions": outcome.sessions,
@@ -225,6 +224,5 @@ def _batch(outcome: Outcome) -> dict[str, Any]:
         "coverage": outcome.coverage.data,
         "failures": list(outcome.failures.values()),
     }
-    outcome.steps = outcome.sessions = 0
     outcome.traces = []
     return said
