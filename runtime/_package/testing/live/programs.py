@@ -7,19 +7,15 @@ fit, and says so.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from troth.models.letters import packed, spelled, unpacked, unspelled
+from troth.testing import tokens
 from troth.testing.live.rules import RULES
 from troth.testing.targets import BadToken
 
 PREFIX = "runtime."
 VERSION = 1
-CHECK_BYTES = 3
-BITS = 63
-MOVES_LIMIT = 1 << 16
 
 
 def plain(numbers: Sequence[int]) -> tuple[int, ...]:
@@ -68,23 +64,13 @@ class Program(NamedTuple):
 
 def token(program: Program) -> str:
     """The token of a program."""
-    return PREFIX + spelled(bytes([VERSION]) + packed(_spread(program)) + fingerprint())
+    return tokens.sealed(PREFIX, VERSION, _spread(program), fingerprint())
 
 
 def program(text: str) -> Program:
     """The program of a token. Raises ``BadToken`` where it fits nothing."""
-    if not text.startswith(PREFIX):
-        raise BadToken(f"{text!r} is no token of the live runtime: those begin with {PREFIX!r}")
-    body = text.removeprefix(PREFIX)
-    try:
-        raw = unspelled(body)
-        found = _gathered(list(unpacked(raw[1:-CHECK_BYTES], BITS)))
-    except (ValueError, IndexError) as error:
-        why = "it is cut off" if isinstance(error, IndexError) else error
-        raise BadToken(f"{text!r} is no replay token ({why}); copy it whole from the line that troth fuzz printed") from error
-    if len(raw) < 1 + CHECK_BYTES or spelled(raw) != body:
-        raise BadToken(f"{text!r} is no replay token; copy it whole from the line that troth fuzz printed")
-    if raw[0] != VERSION or raw[-CHECK_BYTES:] != fingerprint() or any(move.rule > END for move in found.moves):
+    version, found, mark = tokens.unsealed(PREFIX, "the live runtime", text, _gathered)
+    if version != VERSION or mark != fingerprint() or any(move.rule > END for move in found.moves):
         raise BadToken(f"{text!r} is of a version with other rules, and fits no more")
     return found
 
@@ -96,29 +82,19 @@ def name(move: Move) -> str:
 
 def fingerprint() -> bytes:
     """What tells these rules from those of another version."""
-    return hashlib.blake2b("\n".join(rule.name for rule in RULES).encode(), digest_size=CHECK_BYTES).digest()
+    return tokens.fingerprint(rule.name for rule in RULES)
 
 
 def _spread(program: Program) -> Iterator[int]:
     yield len(program.opening)
     yield from program.opening
-    for move in program.moves:
-        yield move.rule
-        yield len(move.numbers)
-        yield from move.numbers
+    yield from tokens.spread((move.rule, move.numbers) for move in program.moves)
 
 
 def _gathered(numbers: list[int]) -> Program:
     place = 1 + numbers[0]
     opening = tuple(numbers[1:place])
-    moves: list[Move] = []
-    while place < len(numbers):
-        rule, length = numbers[place], numbers[place + 1]
-        chosen = numbers[place + 2 : place + 2 + length]
-        if len(chosen) != length or len(moves) == MOVES_LIMIT:
-            raise ValueError("it is cut off, or has no end")
-        moves.append(Move.of(rule, chosen))
-        place += 2 + length
+    moves = tuple(Move.of(rule, chosen) for rule, chosen in tokens.gathered(numbers, place))
     if len(opening) != numbers[0]:
         raise ValueError("it is cut off")
-    return Program(opening, tuple(moves))
+    return Program(opening, moves)
