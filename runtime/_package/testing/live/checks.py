@@ -86,8 +86,9 @@ def _ended(judge: Judge) -> None:
 
 def dialled(judge: Judge, network: SimNetwork, now: float) -> None:
     """Who wants a link and has none dials it again soon, while somebody listens. Raises ``Wrong``."""
-    refused = sum(isinstance(happened.fault, Refused) for happened in network.faults.journal)
-    again, judge.refused = refused > judge.refused, refused
+    journal = network.faults.journal
+    again = any(isinstance(journal[at].fault, Refused) for at in range(judge.journalled, len(journal)))
+    judge.journalled = len(journal)
     held = {(line.sim.launch, line.sim.role) for line in judge.lines if not line.sim.dialler._closed}
     held.update((line.sim.launch, line.sim.role) for line in judge.dials)
     judge.dials.clear()

@@ -88,8 +88,8 @@ class Judge:
     """By launch number: the host that has it."""
     dials: list[Line] = field(factory=list)
     """Connections that were dialled since the last look."""
-    refused: int = 0
-    """Dials that found nobody, up to the last look."""
+    journalled: int = 0
+    """How much of the network's journal was there at the last look."""
     ending: list[tuple[str, Line, Way]] = field(factory=list)
     """Connections that a party has to end: who, which one, and the direction that it writes in."""
 
