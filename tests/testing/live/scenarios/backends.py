@@ -150,7 +150,6 @@ def offers_are_lost(scene: Scene) -> None:
 @scenario("host: process.X16 session.H21")
 def a_process_ends_before_anybody_has_heard_of_it(scene: Scene) -> None:
     scene.slow(heard_s=7.0)
-    scene.enter()
-    scene.wait_for(lambda: scene.stage.seats)
+    scene.launch()
     scene.kill()
     scene.wait(2.0)

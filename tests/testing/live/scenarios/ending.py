@@ -78,8 +78,7 @@ def a_start_is_heard_of_after_kill(scene: Scene) -> None:
 @scenario("host: process.X5 process.X17")
 def a_process_that_nobody_has_heard_of_ends(scene: Scene) -> None:
     scene.slow(heard_s=7.0)
-    entered = scene.enter()
-    scene.wait_for(lambda: scene.stage.seats)
+    entered = scene.launch()
     scene.give_up(entered)
     scene.kill()
     scene.wait(2.0)
@@ -196,14 +195,12 @@ def a_trainer_does_not_answer_an_abort(scene: Scene) -> None:
 @scenario("trainer: session.S39")
 def a_trainer_loses_its_owner_while_it_joins(scene: Scene) -> None:
     scene.held = {"Hello"}
-    scene.enter()
-    scene.wait_for(lambda: scene.stage.seats)
+    scene.launch()
     scene.init()
     scene.orphan()
 
 
 @scenario("trainer: session.S43")
 def a_trainer_loses_its_owner_before_it_begins(scene: Scene) -> None:
-    scene.enter()
-    scene.wait_for(lambda: scene.stage.seats)
+    scene.launch()
     scene.orphan()

@@ -28,8 +28,7 @@ def _frame(scene: Scene, name: str) -> bytes:
 @scenario("host: session.H6", forged=True)
 def it_wants_back_into_a_session_that_never_was(scene: Scene) -> None:
     scene.held = {"Hello"}
-    scene.enter()
-    scene.wait_for(lambda: scene.stage.seats)
+    scene.launch()
     scene.init()
     given = scene.seat.bootstrap
     beside = HelloBeside(PROTOCOL_VERSION, given.job_id, given.site_name, CONTROL_RANK)

@@ -14,8 +14,7 @@ ORDERS = 300
 
 @scenario("trainer: intake.idle.receive[~queued & ~open & ~begun] publication.absent.send[~held & ~over & ~revoked & ~superseded]")
 def tasks_are_asked_for_and_answered_before_there_are_any(scene: Scene) -> None:
-    scene.enter()
-    scene.wait_for(lambda: scene.stage.seats)
+    scene.launch()
     assert scene.receive().done
     scene.init()
     scene.flow()
@@ -83,8 +82,7 @@ def a_caller_gives_up_as_another_has_a_task_done(scene: Scene) -> None:
 @scenario("trainer: session.waited_for calls.~same_call", fickle=True, limits=Limits(launch_timeout_s=3000.0))
 def a_join_is_given_up_as_another_begins(scene: Scene) -> None:
     scene.lost = {"HelloAccepted"}
-    scene.enter()
-    scene.wait_for(lambda: scene.stage.seats)
+    scene.launch()
     joined = scene.init()
     scene.flow()
     scene.give_up(joined)

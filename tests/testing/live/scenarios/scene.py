@@ -229,6 +229,12 @@ class Scene:
         """The application enters its block."""
         return self._called(self.stage.enter())
 
+    def launch(self) -> Call:
+        """The same, until its trainer's process is there."""
+        entered = self.enter()
+        self.wait_for(lambda: self.stage.seats)
+        return entered
+
     def leave(self, *, by_error: bool = False) -> Call:
         """It leaves it."""
         return self._called(self.stage.leave(by_error=by_error))
@@ -283,8 +289,7 @@ class Scene:
 
     def join(self) -> None:
         """There is a session."""
-        entered = self.enter()
-        self.wait_for(lambda: self.stage.seats)
+        entered = self.launch()
         self.init()
         self.wait_for(lambda: entered.done)
         self.flow()
