@@ -6,8 +6,7 @@ that can be; ``ELSEWHERE`` says which, and why.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 
 import pytest
@@ -84,15 +83,6 @@ class Story:
     """The same claim of the mutated world."""
     trace: Trace
     staging: Staging
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """What is lost on purpose is not worth a line."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(before)
 
 
 def where(patch: Patch) -> tuple[str, str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import textwrap
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -15,6 +13,7 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.testing.live import patches as p
+from tests.testing.live.finding import first_failure
 from tests.testing.live.patches import Patch
 from troth.runtime.trainer import TrainerSession
 from troth.testing import Violated, live_machine
@@ -22,10 +21,7 @@ from troth.testing.live import programs
 from troth.testing.live.judging import Judge
 from troth.testing.live.machine import SETTINGS
 from troth.testing.live.target import Live
-from troth.testing.targets import Failure
 
-BUDGET = 30_000
-"""Steps: what a standard walk of a minute takes at the least. Most faults are found within a few hundred."""
 SEEDS = (0, 1, 2)
 
 
@@ -60,26 +56,6 @@ CASES: list[Case] = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """What goes wrong here goes wrong on purpose."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(before)
-
-
-def _first(seed: int) -> tuple[Failure | None, int]:
-    """The first failure of a walk, and after how many steps it came."""
-    target = Live()
-    steps = 0
-    for found in target.fuzz(seed=seed, until=lambda: False, coverage=target.coverage()):
-        steps += found.steps
-        if found.failure is not None or steps > BUDGET:
-            return found.failure, steps
-    return None, steps
-
-
 def _named(case: Case) -> str:
     return case.name
 
@@ -89,10 +65,8 @@ def _named(case: Case) -> str:
 def test_a_fault_is_found_and_shown_by_a_short_example(case: Case, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within the budget, by what it breaks; and the token of the example breaks the same, each time that it is played."""
     case.patch(monkeypatch)
-    failure, steps = _first(seed)
-    assert failure is not None, f"nothing was found in {steps} steps"
+    failure = first_failure(seed)
     assert failure.property in case.properties, failure.told
-    assert steps <= BUDGET
     assert len(programs.program(failure.token).moves) <= case.steps, failure.told
     assert "the checker" in failure.told
 
@@ -107,8 +81,7 @@ def test_a_token_fails_no_more_once_the_fault_is_mended() -> None:
     """It is the program that fails, not the token."""
     with pytest.MonkeyPatch.context() as broken:
         p.fire_a_cancelled_timer(broken)
-        failure, _ = _first(0)
-    assert failure is not None
+        failure = first_failure(0)
 
     target = Live()
     again = target.replay(failure.token, coverage=target.coverage())
@@ -120,8 +93,7 @@ def test_a_token_fails_no_more_once_the_fault_is_mended() -> None:
 def test_a_failure_says_what_each_step_is_about_and_what_came_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who calls what with which payload, which frame arrives where, what was written and what returned; nothing is left out of it."""
     p.keep_the_cached_payload(monkeypatch)
-    failure, _ = _first(1)
-    assert failure is not None
+    failure = first_failure(1)
 
     told = failure.told
     assert re.search(r"^the example, \d+ steps, shortened from \d+.*:$", told, re.MULTILINE)
@@ -137,8 +109,7 @@ def test_a_failure_says_what_each_step_is_about_and_what_came_of_it(monkeypatch:
 def test_the_test_that_a_failure_shows_fails_as_it_does(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it stands there, line by line."""
     case.patch(monkeypatch)
-    failure, _ = _first(0)
-    assert failure is not None
+    failure = first_failure(0)
 
     _, _, lines = failure.told.partition("the example as a Hypothesis test, on its machine:\n")
     with pytest.raises(Violated) as caught:
@@ -194,8 +165,7 @@ def test_whatever_breaks_a_session_off_is_told_with_the_session_that_shows_it(
 ) -> None:
     """A task that never lets go, and an error that nobody foresaw: each has a token, and what was done until then."""
     monkeypatch.setattr(owner, name, replaced)
-    failure, _ = _first(0)
-    assert failure is not None
+    failure = first_failure(0)
     assert failure.property == found
     assert "the example, " in failure.told or "no step is needed" in failure.told
 

@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import trio
 
+from tests.testing.live.finding import first_failure
 from troth.runtime.backend import ExternalProcess
 from troth.runtime.trainer import TrainerSession
 from troth.testing.live.stepping import Shuffled, Stepper
-from troth.testing.live.target import Live
-from troth.testing.targets import Failure
-
-BUDGET = 30_000
-"""Steps: what a standard walk of a minute takes at the least."""
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """What goes wrong here goes wrong on purpose."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(before)
-
-
-def _found() -> Failure:
-    target = Live()
-    steps = 0
-    for found in target.fuzz(seed=0, until=lambda: False, coverage=target.coverage()):
-        steps += found.steps
-        if found.failure is not None:
-            return found.failure
-        assert steps <= BUDGET, f"nothing was found in {steps} steps"
-    raise AssertionError("it ended")
 
 
 async def _waits(_backend: ExternalProcess, **_: Any) -> None:
@@ -54,7 +28,7 @@ async def _waits(_backend: ExternalProcess, **_: Any) -> None:
 def test_a_call_that_waits_before_it_asks_is_noticed_at_once(method: str, asks: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever of the application's it is: entering, aborting, finalizing."""
     monkeypatch.setattr(ExternalProcess, method, _waits)
-    failure = _found()
+    failure = first_failure()
 
     assert failure.property == "calls"
     assert asks in failure.told.splitlines()[0]
@@ -73,7 +47,7 @@ def test_an_end_that_waits_before_it_asks_is_noticed_at_once(asks: str, monkeypa
         await tear_down(backend, at_once=at_once)
 
     monkeypatch.setattr(ExternalProcess, "_tear_down", waits)
-    failure = _found()
+    failure = first_failure()
 
     assert failure.property == "calls"
     assert asks in failure.told.splitlines()[0]
@@ -89,7 +63,7 @@ def test_one_that_aborts_and_finalizes_has_to_ask_for_both(monkeypatch: pytest.M
         return await finalize(backend)
 
     monkeypatch.setattr(ExternalProcess, "finalize", late)
-    failure = _found()
+    failure = first_failure()
 
     assert failure.property == "calls"
     assert "has not asked for finalize" in failure.told.splitlines()[0]
@@ -104,7 +78,7 @@ def test_a_task_that_belongs_to_nobody_is_noticed_at_the_end(monkeypatch: pytest
         await run(session, **options)
 
     monkeypatch.setattr(TrainerSession, "run", leaks)
-    failure = _found()
+    failure = first_failure()
 
     assert failure.property == "left behind"
     assert "a leak runs on as a task of nobody" in failure.told

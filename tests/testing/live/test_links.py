@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
 from tests.testing.live import patches as p
+from tests.testing.live.finding import first_failure
 from tests.testing.live.patches import Patch
 from tests.testing.live.scenarios import SCENARIOS, played
 from troth.testing.live.parties import Wrong
 from troth.testing.live.target import Live
-from troth.testing.targets import Failure
-
-BUDGET = 30_000
-"""Steps: what a standard walk of a minute takes at the least."""
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """What goes wrong here goes wrong on purpose."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(before)
-
-
-def _found() -> Failure:
-    target = Live()
-    steps = 0
-    for found in target.fuzz(seed=0, until=lambda: False, coverage=target.coverage()):
-        steps += found.steps
-        if found.failure is not None:
-            return found.failure
-        assert steps <= BUDGET, f"nothing was found in {steps} steps"
-    raise AssertionError("it ended")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +36,7 @@ def test_who_says_what_he_may_not_say_has_to_be_hung_up_on(name: str, who: str, 
 def test_what_is_not_ended_is_noticed(patch: Patch, property: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: A002
     """A link that its core has closed, and a session whose owner is gone."""
     patch(monkeypatch)
-    failure = _found()
+    failure = first_failure()
 
     assert failure.property == property
     assert told in failure.told.splitlines()[0]
@@ -78,7 +52,7 @@ def test_what_is_not_ended_is_noticed(patch: Patch, property: str, told: str, mo
 def test_what_a_host_grants_is_what_both_sides_keep(patch: Patch, property: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: A002
     """Some trainers begin with other terms than their host's, so that it shows which ones they keep."""
     patch(monkeypatch)
-    failure = _found()
+    failure = first_failure()
 
     assert failure.property == property
     assert told in failure.told.splitlines()[0]
@@ -88,7 +62,7 @@ def test_what_a_host_grants_is_what_both_sides_keep(patch: Patch, property: str,
 def test_a_link_that_is_wanted_is_dialled_again(role: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once it is lost, and somebody listens."""
     p.dial_once(role)(monkeypatch)
-    failure = _found()
+    failure = first_failure()
 
     assert failure.property == "links"
     assert f"its {role} link is wanted since" in failure.told.splitlines()[0]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import get_args
 
 import pytest
@@ -24,15 +23,6 @@ from troth.spec.party import Party
 from troth.statemachines import HOST, TRAINER
 from troth.testing.live.parties import Wrong
 from troth.testing.paths import NO_WAY, Graph, TooLarge
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """What is lost on purpose is not worth a line."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(before)
 
 
 def performed(graph: Graph) -> tuple[set[int], int, int]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -35,15 +33,6 @@ SAME = 100
 """Runs of one seed that are compared."""
 SEED = 5
 """A session with tasks and faults."""
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """What is refused on purpose is not worth a line."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(before)
 
 
 def test_walks_find_nothing() -> None:
