@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.testing import raising
+from tests.testing.test_machine import QUICK
 from troth import cli
 from troth.testing import Violated, state_machine
 
@@ -60,16 +61,8 @@ def test_a_world_that_cannot_be_made_is_a_mistake_of_the_command_line(capsys: py
 def test_what_raises_fails_a_hypothesis_test_with_its_story(name: str) -> None:
     """As the rule that it is raised in."""
     machine = state_machine(getattr(raising, name), name=f"raising.py:{name}")
-    quick = settings(
-        max_examples=100,
-        stateful_step_count=20,
-        database=None,
-        deadline=None,
-        suppress_health_check=(HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large),
-        phases=(Phase.generate, Phase.shrink),
-    )
     with pytest.raises(Violated) as caught:
-        run_state_machine_as_test(machine, settings=quick)
+        run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=100, stateful_step_count=20))
 
     kind, error, _, function = RAISED[name]
     assert caught.value.wrong.property == kind
