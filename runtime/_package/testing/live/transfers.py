@@ -29,6 +29,8 @@ class _Asked:
     key: tuple[int, int]
     next: int
     """The offset of its next byte."""
+    begun: int | None = None
+    """Where a copy of it, which came before, was: one chunk of that answer may have begun, and is still written."""
 
 
 @define(eq=False)
@@ -127,7 +129,9 @@ class Transfers:
         kind, fields = fields_of(frame)
         if kind is Pull:
             key = fields["seq"], fields["receiver"]
-            self.asked[line.sim.number, way, fields["request"]] = _Asked(fields["kind"].value, key, fields["offset"])
+            question = line.sim.number, way, fields["request"]
+            before = self.asked.get(question)
+            self.asked[question] = _Asked(fields["kind"].value, key, fields["offset"], None if before is None else before.next)
         elif issubclass(kind, m.PayloadMessage):
             line.ways[way].arrived.append(frame)
 
@@ -175,11 +179,13 @@ class Transfers:
     def _chunk(self, line: Line, way: Direction, back: Direction, frame: Frame) -> None:
         request, offset, nbytes = frame.chunk()
         asked = self.asked.get((line.sim.number, back, request))
-        if asked is None or asked.next != offset:
+        if asked is None or offset not in (asked.next, asked.begun):
             raise Wrong(
                 "wire", f"connection {line.sim.number}: bytes {offset} to {offset + nbytes} of request {request}, which is at {asked}"
             )
-        asked.next += nbytes
+        if offset == asked.next:
+            asked.next += nbytes
+        asked.begun = None
         self.moved.add((self._writer(line, way), asked.kind, asked.key))
 
     def _said(self, party: Shadow, found: tuple[type[c.Message], dict[str, Any]]) -> None:

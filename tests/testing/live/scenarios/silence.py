@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.testing.live.scenarios.playing import scenario
 from tests.testing.live.scenarios.scene import Scene, huge, large
 from troth.spec.limits import Limits
+from troth.statemachines.trainer.ledger import LedgerState
 
 
 @scenario("trainer: lease.L5 lease.L6 lease.L7 lease.L9", "receiver: download.R8 download.R9",
@@ -48,6 +49,19 @@ def a_result_stalls_on_its_way(scene: Scene) -> None:
     scene.flow()
     scene.held |= {"Pull"}
     scene.wait(12.0)
+
+
+@scenario("host: source.O2")
+def a_question_for_a_task_is_heard_again_while_its_answer_is_written(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"Pull"}
+    scene.execute(huge())
+    scene.flow()
+    scene.copy("Pull")
+    scene.deliver("Pull", "Chunk")
+    scene.held = set()
+    scene.flow()
+    assert scene.state("trainer", "ledger", 1) is LedgerState.QUEUED
 
 
 @scenario("host: lease.L9 session.H46", limits=Limits(unresponsive_limit_s=60.0))
