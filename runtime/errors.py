@@ -37,8 +37,12 @@ class ChallengeFailed(TrothError):
     """A connection that did not prove what it claimed to be. Never says what the proof should have been."""
 
 
-class NoSuchSession(ChallengeFailed):
-    """A data connection of a session that is not there: over already, as when it ends while its trainer still dials."""
+class HungUp(ChallengeFailed):
+    """The other side went away before the challenge was over."""
+
+
+class SessionOver(ChallengeFailed):
+    """A data connection of a session that is over, or that is just ending: while its trainer still dials, or as it lets go of its dial."""
 
 
 # -- payloads ----------------------------------------------------------------------------------------------------------

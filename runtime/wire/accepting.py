@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import trio
 
-from troth.runtime.errors import ChallengeFailed, LinkDown, NoSuchSession
+from troth.runtime.errors import ChallengeFailed, LinkDown, SessionOver
 from troth.runtime.ports import Listener, Stream
 from troth.runtime.wire import bounds
 from troth.runtime.wire.challenge import Authenticated, Find, check
@@ -44,7 +44,7 @@ class Refusals:
         if self._logged < bounds.REFUSALS_LOGGED:
             self._logged += 1
             # Orderly ends of short sessions have these: nobody has to look into them.
-            level = logging.INFO if isinstance(why, NoSuchSession) else logging.WARNING
+            level = logging.INFO if isinstance(why, SessionOver) else logging.WARNING
             log.log(level, "%s: refused a connection: %s", self._where, why)
         else:
             self._unsaid += 1

@@ -28,7 +28,7 @@ from typing import NoReturn, TypeAlias
 import trio
 from attrs import field, frozen
 
-from troth.runtime.errors import ChallengeFailed, LinkDown, NoSuchSession
+from troth.runtime.errors import ChallengeFailed, HungUp, LinkDown, SessionOver
 from troth.runtime.ports import Stream
 from troth.runtime.randomness import random_bytes
 from troth.runtime.wire.besides import Credentials
@@ -165,13 +165,19 @@ async def check(stream: Stream, *, find: Find, limit_s: float = CHALLENGE_S) -> 
             raise ChallengeFailed("a data connection must name its session")
         token = find(launch, role, epoch)
         if token is None:
-            refusal = NoSuchSession if role == DATA else ChallengeFailed
+            refusal = SessionOver if role == DATA else ChallengeFailed
             raise refusal(f"there is no {role} connection to be had for this launch and epoch {epoch}")
         transcript = call + own_nonce
-        await stream.send_all(own_nonce + token.proof(_ACCEPTOR + transcript))
-        if not hmac.compare_digest(await _exactly(stream, PROOF_BYTES), token.proof(_DIALLER + transcript)):
-            raise ChallengeFailed("the other side does not hold this launch's token")
-        await stream.send_all(CONFIRMED)
+        try:
+            await stream.send_all(own_nonce + token.proof(_ACCEPTOR + transcript))
+            proof = await _exactly(stream, PROOF_BYTES)
+            if not hmac.compare_digest(proof, token.proof(_DIALLER + transcript)):
+                raise ChallengeFailed("the other side does not hold this launch's token")
+            await stream.send_all(CONFIRMED)
+        except (LinkDown, HungUp) as error:
+            if role != DATA:
+                raise
+            raise SessionOver(f"whoever dialled for data went away during the challenge: {error}") from error
     return Authenticated(stream, role, launch, epoch, nonce + own_nonce)
 
 
@@ -186,7 +192,7 @@ def _bounded(stream: Stream, limit_s: float) -> Iterator[None]:
         raise ChallengeFailed(f"the challenge took longer than {limit_s:g} s") from None
     except LinkDown as error:
         stream.close()
-        raise ChallengeFailed(f"the connection broke during the challenge: {error}") from error
+        raise HungUp(f"the connection broke during the challenge: {error}") from error
     except BaseException:
         stream.close()
         raise
@@ -199,6 +205,6 @@ async def _exactly(stream: Stream, nbytes: int) -> bytes:
     while done < nbytes:
         got = await stream.receive_into(view[done:])
         if got == 0:
-            raise ChallengeFailed("the other side closed the connection instead of answering: it refused, or is another program")
+            raise HungUp("the other side closed the connection instead of answering: it refused, or is another program")
         done += got
     return bytes(found)

@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.runtime.wire.pairs import ENDPOINT, LAUNCH
-from troth.runtime.errors import ChallengeFailed, LinkDown, NoSuchSession
+from troth.runtime.errors import ChallengeFailed, LinkDown, SessionOver
 from troth.runtime.ports import Stream
 from troth.runtime.sim.network import SimNetwork
 from troth.runtime.wire import bounds, challenge
@@ -185,7 +185,7 @@ async def test_no_log_line_shows_a_secret(caplog: pytest.LogCaptureFixture) -> N
     assert door.token._secret.hex() not in caplog.text + repr(door.came)
 
 
-@pytest.mark.parametrize(("why", "level"), [(NoSuchSession("over"), logging.INFO), (ChallengeFailed("no token"), logging.WARNING)])
+@pytest.mark.parametrize(("why", "level"), [(SessionOver("over"), logging.INFO), (ChallengeFailed("no token"), logging.WARNING)])
 async def test_only_a_refusal_that_no_orderly_end_has_is_a_warning(
     caplog: pytest.LogCaptureFixture, why: ChallengeFailed, level: int
 ) -> None:
@@ -193,4 +193,34 @@ async def test_only_a_refusal_that_no_orderly_end_has_is_a_warning(
     caplog.set_level(logging.DEBUG)
     Refusals("here").note(why)
 
+    assert [record.levelno for record in caplog.records] == [level]
+
+
+@pytest.mark.parametrize("how", ["closes", "breaks"])
+@pytest.mark.parametrize(
+    ("role", "whole", "level"),
+    [("data", True, logging.INFO), ("control", True, logging.WARNING), ("data", False, logging.WARNING)],
+    ids=["data", "control", "a stranger"],
+)
+async def test_whoever_dials_for_data_may_go_away_before_he_is_in(
+    caplog: pytest.LogCaptureFixture, role: str, whole: bool, level: int, how: str
+) -> None:
+    """As at the end of a short session, whether its end is read or breaks the answer; nobody else may, who has not even said who he is."""
+    caplog.set_level(logging.INFO, "troth.runtime.accepting")
+    door = Door()
+    code = next(code for code, name in challenge.ROLES.items() if name == role)
+    call = CALL.pack(challenge.MAGIC, challenge.VERSION, code, LAUNCH, 1, bytes(challenge.NONCE_BYTES))
+    async with trio.open_nursery() as nursery:
+        await door.open(nursery)
+        stream = await door.network.dial(ENDPOINT)
+        await stream.send_all(call if whole else call[:-1])
+        await wait_all_tasks_blocked()  # it is read, and answered if there is an answer
+        if how == "breaks":
+            door.network.connections[0].cut()
+        else:
+            stream.close()
+        await wait_all_tasks_blocked()
+        door.listener.close()
+
+    assert door.came == []
     assert [record.levelno for record in caplog.records] == [level]
