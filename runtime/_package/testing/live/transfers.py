@@ -27,10 +27,23 @@ class _Asked:
 
     kind: str
     key: tuple[int, int]
-    next: int
-    """The offset of its next byte."""
-    begun: int | None = None
-    """Where a copy of it, which came before, was: one chunk of that answer may have begun, and is still written."""
+    at: frozenset[tuple[int, tuple[int, ...]]]
+    """Where its answer may be: the offset of the next byte, and those of chunks that may have begun in answer to copies of it which came
+    before. What has begun is still written."""
+
+    def again(self, offset: int) -> frozenset[tuple[int, tuple[int, ...]]]:
+        """Where the answer may be once the question has come again, from that offset on."""
+        return frozenset((offset, (*begun, next_)) for next_, begun in self.at)
+
+    def wrote(self, offset: int, nbytes: int) -> bool:
+        """Note a chunk; false if it belongs nowhere."""
+        found = {(next_ + nbytes, begun) for next_, begun in self.at if next_ == offset}
+        for next_, begun in self.at:
+            if offset in begun:
+                place = begun.index(offset)
+                found.add((next_, begun[:place] + begun[place + 1 :]))
+        self.at = frozenset(found)
+        return bool(found)
 
 
 @define(eq=False)
@@ -130,8 +143,9 @@ class Transfers:
         if kind is Pull:
             key = fields["seq"], fields["receiver"]
             question = line.sim.number, way, fields["request"]
-            before = self.asked.get(question)
-            self.asked[question] = _Asked(fields["kind"].value, key, fields["offset"], None if before is None else before.next)
+            before, offset = self.asked.get(question), fields["offset"]
+            at = frozenset({(offset, ())}) if before is None else before.again(offset)
+            self.asked[question] = _Asked(fields["kind"].value, key, at)
         elif issubclass(kind, m.PayloadMessage):
             line.ways[way].arrived.append(frame)
 
@@ -179,13 +193,10 @@ class Transfers:
     def _chunk(self, line: Line, way: Direction, back: Direction, frame: Frame) -> None:
         request, offset, nbytes = frame.chunk()
         asked = self.asked.get((line.sim.number, back, request))
-        if asked is None or offset not in (asked.next, asked.begun):
+        if asked is None or not asked.wrote(offset, nbytes):
             raise Wrong(
-                "wire", f"connection {line.sim.number}: bytes {offset} to {offset + nbytes} of request {request}, which is at {asked}"
+                "wire", f"connection {line.sim.number}: bytes {offset} to {offset + nbytes} of request {request}, of which others are due"
             )
-        if offset == asked.next:
-            asked.next += nbytes
-        asked.begun = None
         self.moved.add((self._writer(line, way), asked.kind, asked.key))
 
     def _said(self, party: Shadow, found: tuple[type[c.Message], dict[str, Any]]) -> None:

@@ -64,6 +64,20 @@ def a_question_for_a_task_is_heard_again_while_its_answer_is_written(scene: Scen
     assert scene.state("trainer", "ledger", 1) is LedgerState.QUEUED
 
 
+@scenario("host: source.O2")
+def a_question_for_a_task_is_heard_three_times(scene: Scene) -> None:
+    scene.join()
+    scene.held = {"Pull", "Chunk"}
+    scene.execute(huge())
+    scene.flow()
+    scene.copy("Pull")
+    scene.copy("Pull")
+    scene.deliver("Pull")
+    scene.held = set()
+    scene.flow()
+    scene.wait_for(lambda: scene.state("trainer", "ledger", 1) is LedgerState.QUEUED)
+
+
 @scenario("host: lease.L9 session.H46", limits=Limits(unresponsive_limit_s=60.0))
 def a_host_hears_nothing_more_of_a_trainer_that_lives(scene: Scene) -> None:
     scene.join()
