@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from troth.models.worlds.protocol.watched import Seen
-from troth.models.worlds.protocol.watching_trainer import of_session
+from troth.models.worlds.protocol.watching_trainer import HEARS, of_session
 from troth.spec import core as c
 from troth.spec import messages as m
 from troth.statemachines.shared.calls import kind_of
@@ -16,7 +16,6 @@ from troth.statemachines.trainer.states import OUTCOMES, TrainerSessionState
 
 S, K, N, O = TrainerSessionState, LedgerState, PublicationState, SourceState  # noqa: E741 - as the rows are named
 
-HEARS = (S.READY, S.DRAINING, S.ABORTED)
 ABOUT_TASKS = (m.TaskAccepted, m.TaskReserved, m.TaskUnknown, m.TaskFailed, m.TaskCancelled)
 
 

@@ -17,6 +17,8 @@ from troth.statemachines.trainer.publication import BUSY, PublicationState
 from troth.statemachines.trainer.states import TrainerSessionState as S
 
 OVER = (S.ABORTED, S.CLOSED)
+HEARS = (S.READY, S.DRAINING, S.ABORTED)
+"""Where a trainer takes messages of its session. Before, it passes over them as if they had been lost: Rule 2 of its session."""
 DOUBTING = (LeaseState.SUSPECT, LeaseState.UNRESPONSIVE)
 OPENING = (m.HelloAccepted, m.SessionOpen, m.Hello, m.SessionRejected, m.HelloRejected)
 """Messages that may name another epoch than the session's own."""
@@ -267,7 +269,7 @@ def passed(memory: Any, seen: Seen) -> Any:
         return BROKEN
     _, highest, second, floor, cancelled, old = memory if memory[0] == now else (now, 0, 0, 0, 0, ())
     said = seen.message
-    if of_session(seen):
+    if of_session(seen) and seen.before.session.state in HEARS:
         floor = max(floor, said.floor) if isinstance(said, m.TaskReady) else floor
         if isinstance(said, m.CancelTask):
             floor, cancelled = max(floor, said.seq), max(cancelled, said.seq)

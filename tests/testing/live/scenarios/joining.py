@@ -147,6 +147,19 @@ def a_trainer_leaves_while_it_says_hello(scene: Scene) -> None:
     scene.shutdown()
 
 
+@scenario("trainer: session.binding.message intake.I11")
+def a_task_is_cancelled_before_its_trainer_is_confirmed(scene: Scene) -> None:
+    scene.held = {"SessionConfirmed", "TaskReady", "CancelTask"}
+    scene.launch()
+    scene.init()
+    scene.flow()
+    scene.give_up(scene.execute())
+    scene.deliver("CancelTask", "SessionConfirmed")
+    received = scene.receive()
+    scene.deliver("TaskReady")
+    scene.wait_for(lambda: received.done)
+
+
 @scenario("trainer: session.S46")
 def a_trainer_leaves_before_it_is_confirmed(scene: Scene) -> None:
     scene.held = {"SessionReady"}
